@@ -1,0 +1,94 @@
+//! The C types of the MPI ABI as Rust sees them.
+
+use core::ffi::{c_int, c_void};
+
+macro_rules! handles {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
+        $(#[$doc])*
+        #[repr(transparent)]
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub struct $name(pub usize);
+    )*};
+}
+
+handles! {
+    /// `MPI_Comm`
+    Comm,
+    /// `MPI_Datatype`
+    Datatype,
+    /// `MPI_Op`
+    Op,
+    /// `MPI_Group`
+    Group,
+    /// `MPI_Request`
+    Request,
+    /// `MPI_Errhandler`
+    Errhandler,
+    /// `MPI_Info`
+    Info,
+    /// `MPI_Message`
+    Message,
+    /// `MPI_File`
+    File,
+    /// `MPI_Session`
+    Session,
+    /// `MPI_Win`
+    Win,
+}
+
+/// `MPI_Aint`
+pub type Aint = isize;
+/// `MPI_Count`
+pub type Count = i64;
+/// `MPI_Offset`
+pub type Offset = i64;
+
+/// `MPI_Status`: 32 bytes, alignment 4.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// `MPI_SOURCE`
+    pub source: c_int,
+    /// `MPI_TAG`
+    pub tag: c_int,
+    /// `MPI_ERROR`
+    pub error: c_int,
+    /// Library-private words: the byte count's low and high halves, then the cancelled flag.
+    pub internal: [c_int; 5],
+}
+
+impl Status {
+    /// Returns the empty status of the standard: no source, no tag, zero elements.
+    pub const fn empty() -> Self {
+        Self {
+            source: crate::constants::MPI_ANY_SOURCE,
+            tag: crate::constants::MPI_ANY_TAG,
+            error: crate::constants::MPI_SUCCESS,
+            internal: [0; 5],
+        }
+    }
+
+    /// Returns the number of bytes received (or, for partitioned and generalized requests, set).
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.internal[0] as u32) | u64::from(self.internal[1] as u32) << 32
+    }
+
+    /// Stores the number of bytes.
+    pub fn set_bytes(&mut self, bytes: u64) {
+        self.internal[0] = bytes as u32 as c_int;
+        self.internal[1] = (bytes >> 32) as u32 as c_int;
+    }
+
+    /// Tells whether the operation was cancelled.
+    pub fn cancelled(&self) -> bool {
+        self.internal[2] != 0
+    }
+
+    /// Stores whether the operation was cancelled.
+    pub fn set_cancelled(&mut self, cancelled: bool) {
+        self.internal[2] = c_int::from(cancelled);
+    }
+}
+
+/// A function pointer of the user, kept as an address until its type is known.
+pub type Callback = *const c_void;

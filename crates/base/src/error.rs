@@ -1,0 +1,32 @@
+//! Errors: an MPI error class and a message that says what, which value, and what to do.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// The result of everything that can fail.
+pub type Result<T = ()> = std::result::Result<T, Error>;
+
+/// An error on its way to the error handler of the object it concerns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// One of the `MPI_ERR_…` classes (or a user's code returned by a callback).
+    pub class: i32,
+    /// What went wrong, with the value that was wrong and what to do about it.
+    pub message: Cow<'static, str>,
+}
+
+impl Error {
+    /// Creates an error of class `class`.
+    #[cold]
+    pub fn new(class: i32, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { class, message: message.into() }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}

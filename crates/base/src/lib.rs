@@ -1,0 +1,11 @@
+//! What every layer shares: the ABI's handle types and constants, errors, and access to a caller's arguments.
+
+pub mod abi;
+pub mod arguments;
+pub mod constants;
+pub mod error;
+pub mod settings;
+pub mod table;
+
+pub use arguments::{Counts, In, Out};
+pub use error::{Error, Result};

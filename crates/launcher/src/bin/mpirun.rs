@@ -1,0 +1,2 @@
+//! mpirun
+fn main() {}

@@ -1,0 +1,2 @@
+//! The executable that holds ranks.
+fn main() {}
