@@ -1,0 +1,24 @@
+# Builds the examples with Weft's own compiler wrappers. Included by the top Makefile, whose `all` makes the wrappers.
+BUILD ?= build
+EXAMPLES_CC ?= $(BUILD)/bin/mpicc
+EXAMPLES_CXX ?= $(BUILD)/bin/mpicxx
+EXAMPLES_OUT ?= $(BUILD)/examples
+EXAMPLES := $(patsubst examples/%,$(EXAMPLES_OUT)/%,$(basename $(wildcard examples/*.c examples/*.cpp)))
+
+$(EXAMPLES_OUT)/hybrid: EXAMPLES_FLAGS := -fopenmp
+
+$(EXAMPLES_OUT)/%: examples/%.c | $(EXAMPLES_OUT)
+	$(EXAMPLES_CC) -O2 -Wall -Wextra $(EXAMPLES_FLAGS) -o $@ $< -lm
+
+$(EXAMPLES_OUT)/%: examples/%.cpp | $(EXAMPLES_OUT)
+	$(EXAMPLES_CXX) -O2 -Wall -Wextra $(EXAMPLES_FLAGS) -o $@ $<
+
+$(EXAMPLES_OUT):
+	mkdir -p $@
+
+.PHONY: examples run-examples
+examples: $(EXAMPLES)
+
+# heat on 1000 ranks beside the serial run.
+run-examples: examples
+	python3 examples/show --build $(BUILD)
