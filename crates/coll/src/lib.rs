@@ -1,1 +1,24 @@
-//! coll
+//! Collective operations of the ranks of one process.
+//!
+//! A [`Team`] is one rank's view of a communicator. All of a communicator's ranks share one address space, so no
+//! operation here sends a message: small data goes through slots that all ranks can read, large data is read in place
+//! from the peers' buffers, and a rank that must wait is woken together with all others.
+//!
+//! - [`rendezvous`]: the one protocol underneath, rounds in which every rank arrives; who may touch what when.
+//! - `shared`: what the ranks of a communicator share, and the registry where they find it.
+//! - `team`: rounds as the operations use them: slots, exchanges of addresses, detection of mismatched calls.
+//! - `pattern`: pure arithmetic (segments, order of peers). `selection`: which algorithm runs, by size.
+//! - one file per operation.
+//!
+//! What this crate does not know: handles, communicators, error handlers, messages.
+
+mod barrier;
+mod bytes;
+mod call;
+pub mod rendezvous;
+mod shared;
+mod team;
+mod wait;
+
+pub use call::Call;
+pub use team::Team;

@@ -1,0 +1,84 @@
+//! What a rank says about the call it makes, so that ranks in different calls are noticed.
+
+use std::fmt;
+
+macro_rules! calls {
+    ($($name:ident = $text:literal),* $(,)?) => {
+        /// The collective operations, as they appear in reports.
+        #[repr(u8)]
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Call {
+            $(#[doc = concat!("`", $text, "`")] $name,)*
+        }
+        const NAMES: &[&str] = &[$($text),*];
+    };
+}
+
+calls! {
+    Nothing = "no collective operation",
+    Internal = "a communicator or library operation",
+    Barrier = "MPI_Barrier",
+    Broadcast = "MPI_Bcast",
+    Gather = "MPI_Gather",
+    Gatherv = "MPI_Gatherv",
+    Scatter = "MPI_Scatter",
+    Scatterv = "MPI_Scatterv",
+    Allgather = "MPI_Allgather",
+    Allgatherv = "MPI_Allgatherv",
+    Alltoall = "MPI_Alltoall",
+    Alltoallv = "MPI_Alltoallv",
+    Alltoallw = "MPI_Alltoallw",
+    Reduce = "MPI_Reduce",
+    Allreduce = "MPI_Allreduce",
+    ReduceScatter = "MPI_Reduce_scatter",
+    ReduceScatterBlock = "MPI_Reduce_scatter_block",
+    Scan = "MPI_Scan",
+    Exscan = "MPI_Exscan",
+}
+
+/// A call in one word: the operation (7 bits), whether the ranks exchange addresses (1 bit), the root plus one (24
+/// bits, 0 for none), a length in bytes (32 bits, cut off).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Description(pub u64);
+
+impl Description {
+    pub fn new(call: Call, root: Option<u32>, bytes: u64) -> Self {
+        let root = root.map_or(0, |r| u64::from(r + 1) & 0xff_ffff);
+        Self(call as u64 | root << 8 | (bytes & 0xffff_ffff) << 32)
+    }
+
+    /// Returns the description of a call whose ranks exchange addresses instead of placing data in slots.
+    pub fn exchanging(self) -> Self {
+        Self(self.0 | 0x80)
+    }
+
+    /// Returns the length.
+    pub fn bytes(self) -> u64 {
+        self.0 >> 32
+    }
+
+    /// Returns the description without its length, for operations whose ranks need not agree on one.
+    pub fn without_bytes(self) -> Self {
+        Self(self.0 & 0xffff_ffff)
+    }
+
+    /// Returns 40 well-mixed bits of the description: sums of equal descriptions are told from sums of unequal ones.
+    #[inline]
+    pub fn signature(self) -> u64 {
+        let x = (self.0 ^ (self.0 >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (x ^ (x >> 32)).wrapping_mul(0x94d0_49bb_1331_11eb) >> 24
+    }
+}
+
+impl fmt::Display for Description {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(NAMES.get((self.0 & 0x7f) as usize).copied().unwrap_or("an unknown operation"))?;
+        if let root @ 1.. = self.0 >> 8 & 0xff_ffff {
+            write!(f, " with root {}", root - 1)?;
+        }
+        if let bytes @ 1.. = self.bytes() {
+            write!(f, " of {bytes} bytes")?;
+        }
+        Ok(())
+    }
+}

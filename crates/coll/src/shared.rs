@@ -1,0 +1,229 @@
+//! What the ranks of a communicator share, and the registry where they find it.
+#![allow(unsafe_code)] // The slots: memory that several ranks write and read, ordered by the rendezvous.
+
+use crate::rendezvous::{DEPTH, Rendezvous};
+use crate::wait::WaitSet;
+use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::{AtomicPtr, AtomicU64};
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+use weft_sync::{CachePadded, Lock};
+
+/// What a rank tells the others about its part in the rounds under way.
+#[derive(Default)]
+#[repr(align(64))]
+pub(crate) struct Post {
+    /// The call, as a `Description`.
+    pub call: [AtomicU64; DEPTH],
+    /// The address of the rank's `Frame`, or null when its data is in its slot.
+    pub frame: [AtomicPtr<()>; DEPTH],
+}
+
+/// A communicator's shared state. The parts that hold data are allocated when first used; untouched pages of them cost
+/// nothing.
+pub(crate) struct Shared {
+    pub context: u32,
+    pub size: u32,
+    /// The shard of each rank.
+    pub shard_of: Box<[u32]>,
+    /// The ranks of each shard in rank order; shards are ordered by their first rank.
+    pub members: Box<[Box<[u32]>]>,
+    /// Whether each shard is a range of ranks, so that combining shard by shard keeps rank order.
+    pub contiguous: bool,
+    pub rendezvous: Rendezvous,
+    /// By ring index: the last round in which the root said that its data may be read (or that it has read).
+    pub published: CachePadded<[AtomicU64; DEPTH]>,
+    pub waiting: WaitSet,
+    posts: OnceLock<Box<[Post]>>,
+    slots: OnceLock<Slots>,
+}
+
+impl Shared {
+    /// Creates the state for ranks with the given home workers.
+    pub fn new(context: u32, homes: &[usize]) -> Self {
+        let size = homes.len();
+        let mut order: Vec<usize> = Vec::new();
+        let mut shard_of: Vec<u32> = Vec::with_capacity(size);
+        for home in homes {
+            let shard = order.iter().position(|h| h == home).unwrap_or_else(|| {
+                order.push(*home);
+                order.len() - 1
+            });
+            shard_of.push(shard as u32);
+        }
+        // Few ranks per worker: one counter for all is less work than two levels.
+        if order.len() * 4 > size {
+            shard_of.fill(0);
+            order.truncate(1);
+        }
+        let mut members = vec![Vec::new(); order.len()];
+        for (rank, &shard) in shard_of.iter().enumerate() {
+            members[shard as usize].push(rank as u32);
+        }
+        let populations: Vec<u32> = members.iter().map(|m| m.len() as u32).collect();
+        Self {
+            context,
+            size: size as u32,
+            contiguous: shard_of.is_sorted(),
+            shard_of: shard_of.into(),
+            members: members.into_iter().map(Vec::into_boxed_slice).collect(),
+            rendezvous: Rendezvous::new(&populations),
+            published: CachePadded::default(),
+            waiting: WaitSet::default(),
+            posts: OnceLock::new(),
+            slots: OnceLock::new(),
+        }
+    }
+
+    /// Returns what a rank has posted.
+    #[inline]
+    pub fn post(&self, rank: u32) -> &Post {
+        &self.posts.get_or_init(|| (0..self.size).map(|_| Post::default()).collect())[rank as usize]
+    }
+
+    /// Returns the slots.
+    #[inline]
+    pub fn slots(&self) -> &Slots {
+        self.slots.get_or_init(|| Slots::new(self.size as usize, self.members.len()))
+    }
+}
+
+/// Memory for small data, once per ring index: a slot per rank, then one per shard, then one for the result.
+///
+/// How the ranks' area is divided is the operation's business (all ranks choose the same stride, or only the root
+/// writes). The rules of the rendezvous say who may touch what when.
+pub(crate) struct Slots {
+    memory: NonNull<u8>,
+    layout: Layout,
+    /// Bytes per slot.
+    slot: usize,
+    /// Slots per ring index.
+    count: usize,
+    size: usize,
+    crowded: bool,
+}
+
+// SAFETY: plain memory without interior references; accesses go through raw pointers under the rendezvous's rules.
+unsafe impl Send for Slots {}
+// SAFETY: as above.
+unsafe impl Sync for Slots {}
+
+/// The alignment of slots: that of the most aligned predefined type.
+const ALIGN: usize = 16;
+
+impl Slots {
+    fn new(size: usize, shards: usize) -> Self {
+        let slot = ((32 << 10) / size).clamp(256, 2048) & !127;
+        let count = size + shards + 1;
+        let layout = Layout::from_size_align(DEPTH * count * slot, 128).expect("within the address space");
+        // SAFETY: the layout's size is not zero.
+        let memory = unsafe { alloc_zeroed(layout) };
+        let Some(memory) = NonNull::new(memory) else { handle_alloc_error(layout) };
+        Self { memory, layout, slot, count, size, crowded: size >= 4 * shards }
+    }
+
+    /// Returns how many bytes a rank can place.
+    pub fn capacity(&self) -> usize {
+        self.slot
+    }
+
+    /// Returns how many bytes a single rank can place when no other does.
+    pub fn total(&self) -> usize {
+        self.slot * self.size
+    }
+
+    /// Returns the distance between ranks' slots of `bytes` (at most [`Slots::capacity`]): packed where ranks take
+    /// turns on a worker, a cache line pair each where they run at once.
+    pub fn stride(&self, bytes: usize) -> usize {
+        let unit = if self.crowded { ALIGN } else { 128 };
+        bytes.max(1).next_multiple_of(unit).min(self.slot)
+    }
+
+    /// Returns the ranks' area of a ring index.
+    pub fn area(&self, ring: usize) -> *mut u8 {
+        assert!(ring < DEPTH);
+        // SAFETY: in bounds of the allocation, by its size.
+        unsafe { self.memory.as_ptr().add(ring * self.count * self.slot) }
+    }
+
+    /// Returns the slot of a shard.
+    pub fn shard(&self, ring: usize, shard: usize) -> *mut u8 {
+        assert!(self.size + shard < self.count - 1);
+        // SAFETY: in bounds, as asserted.
+        unsafe { self.area(ring).add((self.size + shard) * self.slot) }
+    }
+
+    /// Returns the slot of the result.
+    pub fn result(&self, ring: usize) -> *mut u8 {
+        // SAFETY: the last slot of the ring index.
+        unsafe { self.area(ring).add((self.count - 1) * self.slot) }
+    }
+}
+
+impl Drop for Slots {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new` with this layout.
+        unsafe { dealloc(self.memory.as_ptr(), self.layout) }
+    }
+}
+
+/// An entry stays until every rank has joined, and holds the state meanwhile: data of a root that has already left must
+/// be there for those who come late.
+struct Entry {
+    shared: Arc<Shared>,
+    joined: Vec<bool>,
+    missing: u32,
+}
+
+static REGISTRY: Lock<Option<HashMap<u32, Entry>>> = Lock::new(None);
+
+/// Finds the state of a context, or creates it as the first.
+///
+/// An entry that cannot be this communicator's (another size, or this rank has joined it before) is left over from one
+/// that not all its ranks created: it is replaced.
+pub(crate) fn join(context: u32, size: u32, rank: u32, home: impl Fn(u32) -> usize) -> Arc<Shared> {
+    let mut guard = REGISTRY.lock();
+    let entries = guard.get_or_insert_default();
+    if entries.get(&context).is_some_and(|e| e.shared.size != size || e.joined[rank as usize]) {
+        entries.remove(&context);
+    }
+    let entry = entries.entry(context).or_insert_with(|| {
+        let homes: Vec<usize> = (0..size).map(home).collect();
+        Entry {
+            shared: Arc::new(Shared::new(context, &homes)),
+            joined: vec![false; size as usize],
+            missing: size,
+        }
+    });
+    entry.joined[rank as usize] = true;
+    entry.missing -= 1;
+    let shared = entry.shared.clone();
+    if entry.missing == 0 {
+        entries.remove(&context);
+    }
+    shared
+}
+
+/// Gives up a communicator in which nothing has happened and to which nobody else belongs yet.
+pub(crate) fn leave(shared: &Arc<Shared>) {
+    let mut guard = REGISTRY.lock();
+    let Some(entries) = guard.as_mut() else { return };
+    // Two references: the entry's and the leaving rank's.
+    let last = |e: &Entry| {
+        Arc::ptr_eq(&e.shared, shared) && Arc::strong_count(shared) == 2 && shared.posts.get().is_none()
+    };
+    if entries.get(&shared.context).is_some_and(last) {
+        entries.remove(&shared.context);
+    }
+}
+
+/// Returns how many communicators wait for ranks to join; for tests.
+#[cfg(test)]
+pub(crate) fn waiting_for_ranks(context: u32) -> bool {
+    REGISTRY.lock().as_ref().is_some_and(|e| e.contains_key(&context))
+}
+
+const _: () = assert!(size_of::<Post>() == 64);
+#[allow(dead_code)]
+const NO_FRAME: *mut () = null_mut();

@@ -1,0 +1,216 @@
+//! Rounds as the operations use them.
+#![allow(unsafe_code)] // Reads frames that peers have posted; each access names the rule that keeps them alive.
+
+use crate::call::{Call, Description};
+use crate::rendezvous::{Combine, Nothing, ring};
+use crate::shared::{self, Shared, Slots};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use weft_base::constants::MPI_ERR_OTHER;
+use weft_base::{Error, Result};
+
+/// One rank's part in the collective operations of one communicator.
+///
+/// At most one thread of the rank may be in a collective operation of a communicator at a time (MPI 5.0, section
+/// 11.6.2); different communicators are independent.
+pub struct Team {
+    /// None for a communicator of one rank.
+    shared: Option<Arc<Shared>>,
+    size: u32,
+    rank: u32,
+    shard: usize,
+    /// The last round entered. Only the rank's own threads use it, one at a time.
+    round: AtomicU64,
+}
+
+impl Team {
+    /// Joins the ranks of a communicator: `context` is its number, unique among the live ones of this process;
+    /// `world_rank` translates its ranks. Waits for nobody.
+    pub fn join(context: u32, size: u32, rank: u32, world_rank: impl Fn(u32) -> u32) -> Self {
+        assert!(rank < size);
+        let shared = (size > 1)
+            .then(|| shared::join(context, size, rank, |r| crate::wait::home_worker(world_rank(r))));
+        let shard = shared.as_ref().map_or(0, |s| s.shard_of[rank as usize] as usize);
+        Self { shared, size, rank, shard, round: AtomicU64::new(0) }
+    }
+
+    /// Returns the number of ranks.
+    #[inline]
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// Returns the calling rank.
+    #[inline]
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// Returns the shared state; only for communicators of several ranks.
+    #[inline]
+    pub(crate) fn shared(&self) -> &Shared {
+        self.shared.as_ref().expect("operations of one rank share nothing")
+    }
+
+    #[inline]
+    pub(crate) fn slots(&self) -> &Slots {
+        self.shared().slots()
+    }
+
+    /// Enters the next round with a call; `frame` is what peers may look at, or null.
+    #[inline]
+    pub(crate) fn enter(&self, call: Description, frame: *mut ()) -> Round<'_> {
+        let shared = self.shared();
+        let number = self.round.load(Ordering::Relaxed) + 1;
+        self.round.store(number, Ordering::Relaxed);
+        if !shared.rendezvous.may_enter(number) {
+            shared.waiting.wait(|| shared.rendezvous.may_enter(number));
+        }
+        let post = shared.post(self.rank);
+        post.call[ring(number)].store(call.0, Ordering::Relaxed);
+        post.frame[ring(number)].store(frame, Ordering::Relaxed);
+        Round { team: self, shared, number, call }
+    }
+
+    /// Enters a round, arrives and waits for all.
+    ///
+    /// # Errors
+    /// `MPI_ERR_OTHER` if the ranks are in different calls.
+    #[inline]
+    pub(crate) fn synchronise(&self, call: Description) -> Result {
+        let round = self.enter(call, null_mut());
+        round.arrive(call.signature(), &Nothing);
+        round.wait_complete()
+    }
+
+    /// Shows `mine` to all ranks and runs `work` with everybody's frames at hand; returns when all ranks have finished
+    /// theirs, so that nobody looks at `mine` any more.
+    ///
+    /// # Errors
+    /// `MPI_ERR_OTHER` if the ranks are in different calls, and what `work` returns.
+    pub(crate) fn exchange<F: Sync, T>(
+        &self,
+        call: Description,
+        mine: &F,
+        work: impl FnOnce(&Peers<'_, F>) -> Result<T>,
+    ) -> Result<T> {
+        let call = call.exchanging();
+        let round = self.enter(call, core::ptr::from_ref(mine).cast_mut().cast());
+        round.arrive(call.signature(), &Nothing);
+        round.wait_complete()?;
+        let result = work(&Peers { round: &round, frame: core::marker::PhantomData });
+        self.synchronise(Description::new(Call::Internal, None, 0))?;
+        result
+    }
+}
+
+impl Drop for Team {
+    fn drop(&mut self) {
+        if let Some(shared) = &self.shared {
+            shared::leave(shared);
+        }
+    }
+}
+
+/// The frames of all ranks during an exchange.
+pub(crate) struct Peers<'a, F> {
+    round: &'a Round<'a>,
+    frame: core::marker::PhantomData<&'a F>,
+}
+
+impl<F: Sync> Peers<'_, F> {
+    /// Returns a rank's frame.
+    #[inline]
+    pub fn get(&self, rank: u32) -> &F {
+        let frame = self.round.frame(rank).cast::<F>();
+        // SAFETY: the round is complete and its signatures agree, so every rank has posted a frame of this call's type;
+        // it stays borrowed by its owner's `exchange` until all ranks have arrived in the closing round, which this
+        // rank enters only after the borrow of `self` has ended.
+        unsafe { &*frame }
+    }
+}
+
+/// A round that the rank has entered.
+pub(crate) struct Round<'a> {
+    team: &'a Team,
+    shared: &'a Shared,
+    number: u64,
+    call: Description,
+}
+
+impl Round<'_> {
+    /// Returns the ring index.
+    #[inline]
+    pub fn ring(&self) -> usize {
+        ring(self.number)
+    }
+
+    /// Arrives, with a signature that all ranks' calls have in common.
+    #[inline]
+    pub fn arrive(&self, signature: u64, combine: &impl Combine) {
+        if self.shared.rendezvous.arrive(self.number, self.team.shard, signature, combine) {
+            self.shared.waiting.wake_all();
+        }
+    }
+
+    /// Waits until all ranks have arrived.
+    ///
+    /// # Errors
+    /// `MPI_ERR_OTHER` if their calls differ.
+    #[inline]
+    pub fn wait_complete(&self) -> Result {
+        let rendezvous = &self.shared.rendezvous;
+        if !rendezvous.is_complete(self.number) {
+            self.shared.waiting.wait(|| rendezvous.is_complete(self.number));
+        }
+        if rendezvous.is_mismatched(self.number) { Err(self.mismatch()) } else { Ok(()) }
+    }
+
+    /// Tells everybody that the root's data is in place (or has been read).
+    pub fn publish(&self) {
+        self.shared.published[self.ring()].store(self.number, Ordering::Release);
+        self.shared.waiting.wake_all();
+    }
+
+    /// Waits until the root has published. The rank has arrived, so that ranks in different calls are noticed.
+    ///
+    /// # Errors
+    /// `MPI_ERR_OTHER` if the ranks are in different calls.
+    pub fn wait_published(&self) -> Result {
+        let published = || self.shared.published[self.ring()].load(Ordering::Acquire) == self.number;
+        let rendezvous = &self.shared.rendezvous;
+        let mismatched = || rendezvous.is_complete(self.number) && rendezvous.is_mismatched(self.number);
+        if !published() {
+            self.shared.waiting.wait(|| published() || mismatched());
+        }
+        if published() { Ok(()) } else { Err(self.mismatch()) }
+    }
+
+    /// Returns the address of a rank's frame, null if its data is in its slot. Valid once the rank's arrival or
+    /// publication has been seen.
+    #[inline]
+    pub fn frame(&self, rank: u32) -> *mut () {
+        self.shared.post(rank).frame[self.ring()].load(Ordering::Relaxed)
+    }
+
+    /// Returns a rank's call. Valid as for [`Round::frame`].
+    #[inline]
+    pub fn call(&self, rank: u32) -> Description {
+        Description(self.shared.post(rank).call[self.ring()].load(Ordering::Relaxed))
+    }
+
+    #[cold]
+    fn mismatch(&self) -> Error {
+        let other = (0..self.team.size).find(|&r| self.call(r) != self.call);
+        let other = other.map_or_else(String::new, |r| format!("rank {r} called {}", self.call(r)));
+        Error::new(
+            MPI_ERR_OTHER,
+            format!(
+                "collective calls on one communicator do not match: rank {} called {} while {other}; \
+                 all its ranks must make the same collective calls in the same order",
+                self.team.rank, self.call
+            ),
+        )
+    }
+}
