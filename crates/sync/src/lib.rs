@@ -1,7 +1,18 @@
 //! Atomics and cells behind one facade, locks, rings and queues.
+//!
+//! Built with `--cfg loom` the protocols here run under loom's model checker.
 
+mod backoff;
+mod biased;
+pub mod facade;
 mod lock;
 mod padded;
+pub mod queue;
+pub mod ring;
 
+pub use backoff::Backoff;
+pub use biased::{Biased, enable_global_barrier};
+pub use facade::atomic;
 pub use lock::{Lock, LockGuard};
 pub use padded::CachePadded;
+pub use ring::Ring;

@@ -1,1 +1,9 @@
-//! sys
+//! What the rest asks of the kernel: futexes, memory maps, affinity, clocks, processor capabilities.
+//!
+//! The only crate with raw system calls. Everything here is Linux; a function says what it needs beyond 5.4.
+
+pub mod clock;
+pub mod cpu;
+pub mod futex;
+pub mod memory;
+pub mod process;

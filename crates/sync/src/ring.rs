@@ -1,0 +1,232 @@
+//! A ring between one producer and one consumer whose slots carry payload and sequence word in one cache line.
+//!
+//! Slot `i % N` is filled for position `i` when its sequence word is `i + 1`; the consumer polls that word, and the
+//! line that brings it brings the payload: one line transfer per message.
+//!
+//! Who touches what:
+//! - the producer writes slots (payload, then the word with release order) and its own line (`next`, `known`);
+//! - the consumer reads slots (the word with acquire order, then the payload) and writes its own line (`taken`);
+//! - the producer reads `taken` only when the ring looks full by what it last knew (`known`), so on the fast path it
+//!   reads no line that the consumer writes.
+//!
+//! Races closed: a consumer sees the payload whole, because the word is written after it; a producer reuses a slot
+//! only after it has seen `taken` past it (acquire), hence after the consumer's reads (release).
+#![allow(unsafe_code)] // Slots are shared cells; the sequence words say whose they are.
+
+use crate::CachePadded;
+use crate::facade::{
+    UnsafeCell,
+    atomic::{AtomicU64, Ordering},
+};
+
+/// The payload bytes of a slot.
+pub const PAYLOAD: usize = 56;
+
+/// A slot's payload.
+pub type Payload = [u64; PAYLOAD / 8];
+
+#[repr(align(64))]
+struct Slot {
+    sequence: AtomicU64,
+    payload: UnsafeCell<Payload>,
+}
+
+struct Producer {
+    next: u64,
+    known: u64,
+}
+
+/// A ring of `N` slots; `N` is a power of two.
+pub struct Ring<const N: usize> {
+    producer: CachePadded<UnsafeCell<Producer>>,
+    consumer: CachePadded<UnsafeCell<u64>>,
+    taken: CachePadded<AtomicU64>,
+    slots: [Slot; N],
+}
+
+// SAFETY: producer and consumer sides are unsafe to call; their contracts make the accesses exclusive.
+unsafe impl<const N: usize> Send for Ring<N> {}
+// SAFETY: as above.
+unsafe impl<const N: usize> Sync for Ring<N> {}
+
+impl<const N: usize> Default for Ring<N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<const N: usize> Ring<N> {
+    /// Creates an empty ring.
+    pub fn new() -> Self {
+        const { assert!(N.is_power_of_two()) };
+        Self {
+            producer: CachePadded(UnsafeCell::new(Producer { next: 0, known: 0 })),
+            consumer: CachePadded(UnsafeCell::new(0)),
+            taken: CachePadded(AtomicU64::new(0)),
+            slots: core::array::from_fn(|_| Slot {
+                sequence: AtomicU64::new(0),
+                payload: UnsafeCell::new([0; PAYLOAD / 8]),
+            }),
+        }
+    }
+
+    /// Lets `fill` write the next slot's payload and publishes it. Returns false, without calling `fill`, if the
+    /// ring is full. `fill` need not write all of it; what it leaves is unspecified.
+    ///
+    /// # Safety
+    /// One thread at a time is the producer.
+    #[inline]
+    pub unsafe fn push_with(&self, fill: impl FnOnce(&mut Payload)) -> bool {
+        self.producer.with_mut(|p| {
+            // SAFETY: only the producer touches this cell, and the caller is the only producer.
+            let producer = unsafe { &mut *p };
+            if producer.next - producer.known == N as u64 {
+                producer.known = self.taken.load(Ordering::Acquire);
+                if producer.next - producer.known == N as u64 {
+                    return false;
+                }
+            }
+            let slot = &self.slots[producer.next as usize % N];
+            // SAFETY: the consumer has taken this slot's last content (`taken`), and looks at the payload again
+            // only after the store below.
+            slot.payload.with_mut(|payload| fill(unsafe { &mut *payload }));
+            producer.next += 1;
+            slot.sequence.store(producer.next, Ordering::Release);
+            true
+        })
+    }
+
+    /// Adds a message. Returns false if the ring is full.
+    ///
+    /// # Safety
+    /// One thread at a time is the producer.
+    #[inline]
+    pub unsafe fn try_push(&self, payload: &Payload) -> bool {
+        // SAFETY: the caller's promise is the one asked for.
+        unsafe { self.push_with(|slot| *slot = *payload) }
+    }
+
+    /// Returns the oldest message without taking it.
+    ///
+    /// # Safety
+    /// One thread at a time is the consumer, and the reference is not used after the next [`Ring::pop`].
+    #[inline]
+    pub unsafe fn peek(&self) -> Option<&Payload> {
+        // SAFETY: only the consumer touches this cell.
+        let at = self.consumer.with(|p| unsafe { *p });
+        let slot = &self.slots[at as usize % N];
+        // SAFETY: the word says that the payload is complete; the producer leaves the slot alone until `pop`.
+        (slot.sequence.load(Ordering::Acquire) == at + 1).then(|| slot.payload.with(|p| unsafe { &*p }))
+    }
+
+    /// Gives the oldest message's slot back to the producer.
+    ///
+    /// # Safety
+    /// The caller is the consumer and [`Ring::peek`] returned a message since the last call.
+    #[inline]
+    pub unsafe fn pop(&self) {
+        self.consumer.with_mut(|p| {
+            // SAFETY: only the consumer touches this cell.
+            let at = unsafe { &mut *p };
+            *at += 1;
+            self.taken.store(*at, Ordering::Release);
+        });
+    }
+
+    /// Tells whether a message waits. A hint for anybody; exact for the consumer.
+    ///
+    /// # Safety
+    /// The caller is the consumer.
+    #[inline]
+    pub unsafe fn is_empty(&self) -> bool {
+        // SAFETY: the caller's promise is the one asked for.
+        unsafe { self.peek().is_none() }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn full_and_empty() {
+        let ring = Ring::<4>::new();
+        // SAFETY: one thread is both sides.
+        unsafe {
+            for round in 0..10u64 {
+                assert!(ring.peek().is_none());
+                for i in 0..4 {
+                    assert!(ring.try_push(&[round * 4 + i; 7]));
+                }
+                assert!(!ring.try_push(&[0; 7]));
+                for i in 0..4 {
+                    assert_eq!(ring.peek(), Some(&[round * 4 + i; 7]));
+                    ring.pop();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn keeps_order_and_content_across_threads() {
+        let ring = Arc::new(Ring::<8>::new());
+        let other = ring.clone();
+        let producer = std::thread::spawn(move || {
+            for i in 0..100_000u64 {
+                // SAFETY: the only producer.
+                while !unsafe { other.try_push(&[i; 7]) } {
+                    std::thread::yield_now();
+                }
+            }
+        });
+        for i in 0..100_000u64 {
+            loop {
+                // SAFETY: the only consumer.
+                if let Some(payload) = unsafe { ring.peek() } {
+                    assert_eq!(payload, &[i; 7]);
+                    break;
+                }
+                std::thread::yield_now();
+            }
+            // SAFETY: a message was seen above.
+            unsafe { ring.pop() };
+        }
+        producer.join().unwrap();
+    }
+}
+
+#[cfg(all(test, loom))]
+mod models {
+    use super::*;
+    use loom::sync::Arc;
+
+    #[test]
+    fn every_message_once_and_whole() {
+        loom::model(|| {
+            let ring = Arc::new(Ring::<2>::new());
+            let other = ring.clone();
+            let producer = loom::thread::spawn(move || {
+                for i in 1..=3u64 {
+                    // SAFETY: the only producer.
+                    while !unsafe { other.try_push(&[i; 7]) } {
+                        loom::thread::yield_now();
+                    }
+                }
+            });
+            for i in 1..=3u64 {
+                loop {
+                    // SAFETY: the only consumer.
+                    if let Some(payload) = unsafe { ring.peek() } {
+                        assert_eq!(payload, &[i; 7]);
+                        break;
+                    }
+                    loom::thread::yield_now();
+                }
+                // SAFETY: a message was seen above.
+                unsafe { ring.pop() };
+            }
+            producer.join().unwrap();
+        });
+    }
+}

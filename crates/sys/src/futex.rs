@@ -1,0 +1,53 @@
+//! Waiting in the kernel until a word changes.
+#![allow(unsafe_code)] // The futex system call takes an address; a reference to an atomic always is a valid one.
+
+use core::sync::atomic::AtomicU32;
+use core::time::Duration;
+
+/// Sleeps while `word` holds `expected`. Returns on a wake, a signal, or at once if the value differs already;
+/// callers loop over their condition.
+#[inline]
+pub fn wait(word: &AtomicU32, expected: u32) {
+    wait_for(word, expected, None);
+}
+
+/// Sleeps like [`wait`], at most for `timeout`. Returns false when the time ran out.
+pub fn wait_for(word: &AtomicU32, expected: u32, timeout: Option<Duration>) -> bool {
+    let time = timeout.map(|t| libc::timespec {
+        tv_sec: t.as_secs().min(i64::MAX as u64) as libc::time_t,
+        tv_nsec: t.subsec_nanos() as libc::c_long,
+    });
+    let time_pointer = time.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
+    // SAFETY: the word and the time live through the call; the kernel only reads them.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+            expected,
+            time_pointer,
+        )
+    };
+    result == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ETIMEDOUT)
+}
+
+/// Wakes up to `count` sleepers of `word`.
+#[inline]
+pub fn wake(word: &AtomicU32, count: u32) {
+    wake_address(word.as_ptr(), count);
+}
+
+/// Wakes up to `count` sleepers of the word at `address`, which need not exist any more: the kernel uses it as a key
+/// only. For a waker whose word may be freed by the thread it wakes.
+#[inline]
+pub fn wake_address(address: *const u32, count: u32) {
+    // SAFETY: the kernel does not touch the memory for a private wake; an unmapped address only yields an error.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            address,
+            libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+            count.min(i32::MAX as u32),
+        );
+    }
+}

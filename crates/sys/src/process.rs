@@ -1,0 +1,88 @@
+//! Facts about the process and its kernel threads.
+#![allow(unsafe_code)] // Plain system calls, and one that writes a limit.
+
+/// Returns the kernel's number of the calling kernel thread. In a rank this is the worker's, and may change at any
+/// call that waits.
+pub fn kernel_thread_id() -> u32 {
+    // SAFETY: no preconditions.
+    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
+}
+
+/// What a kernel thread does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Activity {
+    /// On a processor, or ready to run.
+    Running,
+    /// Waiting in the kernel.
+    Blocked,
+    /// Gone, or not to be seen.
+    Unknown,
+}
+
+/// Returns what a kernel thread of this process does now, by `/proc/self/task/<id>/stat`.
+pub fn activity(kernel_thread: u32) -> Activity {
+    let Ok(text) = std::fs::read_to_string(format!("/proc/self/task/{kernel_thread}/stat")) else {
+        return Activity::Unknown;
+    };
+    // The command in parentheses may hold anything, so look after the last one.
+    match text.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()) {
+        Some('R') => Activity::Running,
+        Some('S' | 'D' | 'T' | 't') => Activity::Blocked,
+        _ => Activity::Unknown,
+    }
+}
+
+/// Returns the soft limit of the stack size (RLIMIT_STACK), or none if unlimited or unknown.
+pub fn stack_limit() -> Option<usize> {
+    soft_limit(libc::RLIMIT_STACK)
+}
+
+/// Returns the soft limit of the user's number of processes and threads (RLIMIT_NPROC), or none if unlimited.
+pub fn thread_limit() -> Option<usize> {
+    soft_limit(libc::RLIMIT_NPROC)
+}
+
+fn soft_limit(which: libc::__rlimit_resource_t) -> Option<usize> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a valid place for the result.
+    let result = unsafe { libc::getrlimit(which, &mut limit) };
+    (result == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur as usize)
+}
+
+/// Blocks every signal for the calling kernel thread while it lives; threads created meanwhile inherit that.
+/// Real-time signals the C library keeps for itself are blocked too.
+pub struct SignalsBlocked(u64);
+
+impl SignalsBlocked {
+    /// Blocks all signals.
+    pub fn new() -> Self {
+        let all = u64::MAX;
+        let mut old = 0u64;
+        // SAFETY: both sets are 8 bytes, as the size says. The C library's wrapper would leave its own two signals.
+        unsafe {
+            libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &raw const all, &raw mut old, 8);
+        }
+        Self(old)
+    }
+}
+
+impl Default for SignalsBlocked {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for SignalsBlocked {
+    fn drop(&mut self) {
+        // SAFETY: as above.
+        unsafe {
+            libc::syscall(
+                libc::SYS_rt_sigprocmask,
+                libc::SIG_SETMASK,
+                &raw const self.0,
+                core::ptr::null_mut::<u64>(),
+                8,
+            );
+        }
+    }
+}
