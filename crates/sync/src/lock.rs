@@ -38,7 +38,9 @@ impl<T: Default> Default for Lock<T> {
 }
 
 /// Unlocks on drop.
-pub struct LockGuard<'a, T>(&'a Lock<T>);
+pub struct LockGuard<'a, T> {
+    lock: &'a Lock<T>,
+}
 
 impl<T> Lock<T> {
     /// Creates an unlocked lock.
@@ -59,7 +61,7 @@ impl<T> Lock<T> {
         if self.word.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_err() {
             self.lock_slow();
         }
-        LockGuard(self)
+        LockGuard { lock: self }
     }
 
     /// Locks if nobody holds the lock.
@@ -68,7 +70,7 @@ impl<T> Lock<T> {
         self.word
             .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
-            .then(|| LockGuard(self))
+            .then(|| LockGuard { lock: self })
     }
 
     #[cold]
@@ -84,15 +86,6 @@ impl<T> Lock<T> {
         while self.word.swap(CONTENDED, Ordering::Acquire) != FREE {
             sleep(&self.word, CONTENDED);
         }
-    }
-
-    /// Returns the content; the exclusive borrow shows that nobody holds the lock.
-    #[cfg(not(loom))]
-    pub fn into_inner(self) -> T
-    where
-        T: Default,
-    {
-        core::mem::take(&mut *self.lock())
     }
 }
 
@@ -110,9 +103,9 @@ fn sleep(_: &AtomicU32, _: u32) {
 impl<T> Drop for LockGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        if self.0.word.swap(FREE, Ordering::Release) == CONTENDED {
+        if self.lock.word.swap(FREE, Ordering::Release) == CONTENDED {
             #[cfg(not(loom))]
-            weft_sys::futex::wake(&self.0.word, 1);
+            weft_sys::futex::wake(&self.lock.word, 1);
         }
     }
 }
@@ -122,7 +115,7 @@ impl<T> core::ops::Deref for LockGuard<'_, T> {
     #[inline]
     fn deref(&self) -> &T {
         // SAFETY: this guard exists, so its thread holds the lock, and nobody else makes a reference.
-        self.0.value.with(|p| unsafe { &*p })
+        self.lock.value.with(|p| unsafe { &*p })
     }
 }
 
@@ -130,7 +123,7 @@ impl<T> core::ops::DerefMut for LockGuard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as above, and the guard is borrowed exclusively.
-        self.0.value.with_mut(|p| unsafe { &mut *p })
+        self.lock.value.with_mut(|p| unsafe { &mut *p })
     }
 }
 

@@ -10,8 +10,7 @@ use std::io;
 pub fn affinity() -> io::Result<Vec<usize>> {
     let mut set = [0u64; 1024 / 8];
     // SAFETY: the kernel writes at most the size given into `set`. Pid 0 is the calling thread.
-    let bytes =
-        unsafe { libc::syscall(libc::SYS_sched_getaffinity, 0, size_of_val(&set), set.as_mut_ptr()) };
+    let bytes = unsafe { libc::syscall(libc::SYS_sched_getaffinity, 0, size_of_val(&set), set.as_mut_ptr()) };
     if bytes < 0 {
         return Err(io::Error::last_os_error());
     }
