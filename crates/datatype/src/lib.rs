@@ -1,1 +1,15 @@
-//! datatype
+//! Datatypes: the predefined ones, constructors, and kernels that pack, unpack and copy.
+//!
+//! A [`Datatype`] keeps three things apart: its bounds (what the next instance is placed by), its layout (where the
+//! data bytes lie, in a normal form that kernels run), and its signature (which basic elements follow each other,
+//! for counting and for external representations). The constructor call is recorded for decoding.
+
+mod basic;
+mod construct;
+mod datatype;
+mod engine;
+mod layout;
+
+pub use basic::{Basic, Class, Description, Repr};
+pub use datatype::{Contents, Datatype, Envelope};
+pub use engine::{copy, pack, unpack};
