@@ -1,0 +1,36 @@
+// MPI_Alloc_mem and MPI_Free_mem, with and without hints; address arithmetic.
+#include "check.h"
+#include <stdint.h>
+
+int main(int argc, char **argv) {
+  check_init(&argc, &argv);
+  char *blocks[20];
+  for (int i = 0; i < 20; i++) {
+    MPI_Aint size = (MPI_Aint)1 << i;
+    CHECK_OK(MPI_Alloc_mem(size, MPI_INFO_NULL, &blocks[i]));
+    CHECK(blocks[i] != NULL && (uintptr_t)blocks[i] % (size < 16 ? 1 : 16) == 0);
+    memset(blocks[i], i, (size_t)size);
+  }
+  for (int i = 0; i < 20; i++) {
+    CHECK(blocks[i][0] == i && blocks[i][((size_t)1 << i) - 1] == i);
+    CHECK_OK(MPI_Free_mem(blocks[i]));
+  }
+  MPI_Info info;
+  char *aligned;
+  CHECK_OK(MPI_Info_create(&info));
+  CHECK_OK(MPI_Info_set(info, "mpi_minimum_memory_alignment", "256"));
+  CHECK_OK(MPI_Alloc_mem(1000, info, &aligned));
+  CHECK((uintptr_t)aligned % 256 == 0);
+  CHECK_OK(MPI_Free_mem(aligned));
+  MPI_Info_free(&info);
+  CHECK(MPI_Alloc_mem(-1, MPI_INFO_NULL, &aligned) != MPI_SUCCESS);
+
+  double array[10];
+  MPI_Aint a, b;
+  CHECK_OK(MPI_Get_address(&array[2], &a));
+  CHECK_OK(MPI_Get_address(&array[7], &b));
+  CHECK_EQUAL(MPI_Aint_diff(b, a), 5 * sizeof(double));
+  CHECK_EQUAL(MPI_Aint_add(a, 5 * sizeof(double)), b);
+  CHECK_EQUAL(b - a, 5 * (MPI_Aint)sizeof(double));
+  return check_end();
+}
