@@ -1,1 +1,9 @@
-//! capi
+//! The C library: every function of the MPI ABI under its `MPI_` and `PMPI_` name.
+//!
+//! `generated` is written by `cargo xtask codegen` from `api/`; `entry` is what all its functions share; `direct`
+//! holds the few procedures that need no lower layer.
+
+mod direct;
+mod entry;
+mod generated;
+mod raise;

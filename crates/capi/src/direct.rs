@@ -1,0 +1,171 @@
+//! Procedures which concern C and Fortran only and need nothing below: address arithmetic, handles as integers,
+//! statuses as Fortran sees them.
+
+use core::ffi::c_int;
+use std::collections::HashMap;
+use std::sync::{LazyLock, RwLock};
+use weft_base::abi::{self, Aint, Status};
+use weft_base::arguments::{In, Out};
+use weft_base::constants::{MPI_ERR_ARG, MPI_F_STATUS_SIZE};
+use weft_base::{Error, Result};
+
+/// `MPI_Aint_add`: addresses wrap, as unsigned ones do.
+pub fn aint_add(base: Aint, disp: Aint) -> Aint {
+    base.wrapping_add(disp)
+}
+
+/// `MPI_Aint_diff`
+pub fn aint_diff(addr1: Aint, addr2: Aint) -> Aint {
+    addr1.wrapping_sub(addr2)
+}
+
+/// Handles too wide for an `int`, numbered in the order in which they were first asked for.
+///
+/// A handle is a plain value that means the same to whichever rank made it, so one table serves all ranks.
+#[derive(Default)]
+struct Wide {
+    handles: Vec<usize>,
+    numbers: HashMap<usize, c_int>,
+}
+
+static WIDE: LazyLock<RwLock<Wide>> = LazyLock::new(RwLock::default);
+
+/// Numbers of wide handles count down from here, so they meet neither narrow handles nor small negative constants.
+const FIRST_WIDE: c_int = -1_000_000;
+
+fn to_int(handle: usize) -> c_int {
+    if let Ok(narrow) = c_int::try_from(handle) {
+        return narrow;
+    }
+    if let Some(&number) = WIDE.read().unwrap_or_else(|e| e.into_inner()).numbers.get(&handle) {
+        return number;
+    }
+    let mut wide = WIDE.write().unwrap_or_else(|e| e.into_inner());
+    if let Some(&number) = wide.numbers.get(&handle) {
+        return number;
+    }
+    let number = FIRST_WIDE - c_int::try_from(wide.handles.len()).expect("fewer than 2^31 handles");
+    wide.handles.push(handle);
+    wide.numbers.insert(handle, number);
+    number
+}
+
+fn from_int(number: c_int) -> usize {
+    if let Ok(narrow) = usize::try_from(number) {
+        return narrow;
+    }
+    let wide = WIDE.read().unwrap_or_else(|e| e.into_inner());
+    let index = usize::try_from(i64::from(FIRST_WIDE) - i64::from(number)).ok();
+    // No such handle: a value that every check of a handle refuses.
+    index.and_then(|i| wide.handles.get(i).copied()).unwrap_or(0)
+}
+
+macro_rules! conversions {
+    ($($handle:ident: $toint:ident $fromint:ident $c2f:ident $f2c:ident),* $(,)?) => {$(
+        #[doc = concat!("Converts an `MPI_", stringify!($handle), "` to an integer.")]
+        pub fn $toint(handle: abi::$handle) -> c_int {
+            to_int(handle.0)
+        }
+        #[doc = concat!("Converts an integer to the `MPI_", stringify!($handle), "` it was made from.")]
+        pub fn $fromint(number: c_int) -> abi::$handle {
+            abi::$handle(from_int(number))
+        }
+        #[doc = concat!("Converts an `MPI_", stringify!($handle), "` to Fortran's integer.")]
+        pub fn $c2f(handle: abi::$handle) -> c_int {
+            to_int(handle.0)
+        }
+        #[doc = concat!("Converts Fortran's integer to an `MPI_", stringify!($handle), "`.")]
+        pub fn $f2c(number: c_int) -> abi::$handle {
+            abi::$handle(from_int(number))
+        }
+    )*};
+}
+
+conversions! {
+    Comm: comm_toint comm_fromint comm_c2f comm_f2c,
+    Datatype: type_toint type_fromint type_c2f type_f2c,
+    Errhandler: errhandler_toint errhandler_fromint errhandler_c2f errhandler_f2c,
+    File: file_toint file_fromint file_c2f file_f2c,
+    Group: group_toint group_fromint group_c2f group_f2c,
+    Info: info_toint info_fromint info_c2f info_f2c,
+    Message: message_toint message_fromint message_c2f message_f2c,
+    Op: op_toint op_fromint op_c2f op_f2c,
+    Request: request_toint request_fromint request_c2f request_f2c,
+    Session: session_toint session_fromint session_c2f session_f2c,
+    Win: win_toint win_fromint win_c2f win_f2c,
+}
+
+fn check(what: &str, null: bool) -> Result {
+    if null { Err(Error::new(MPI_ERR_ARG, format!("the {what} is a null pointer"))) } else { Ok(()) }
+}
+
+fn to_words(status: Status) -> [c_int; MPI_F_STATUS_SIZE as usize] {
+    let [a, b, c, d, e] = status.internal;
+    [status.source, status.tag, status.error, a, b, c, d, e]
+}
+
+fn from_words(words: &[c_int]) -> Status {
+    let mut internal = [0; 5];
+    internal.copy_from_slice(&words[3..8]);
+    Status { source: words[0], tag: words[1], error: words[2], internal }
+}
+
+fn store(words: [c_int; 8], target: Out<c_int>) {
+    for (index, word) in words.into_iter().enumerate() {
+        target.set_at(index, word);
+    }
+}
+
+/// `MPI_Status_c2f`
+///
+/// # Errors
+/// `MPI_ERR_ARG` for a null pointer.
+pub fn status_c2f(c_status: In<Status>, f_status: Out<c_int>) -> Result {
+    check("status", c_status.is_null() || f_status.is_null())?;
+    store(to_words(c_status.get(0)), f_status);
+    Ok(())
+}
+
+/// `MPI_Status_f2c`
+///
+/// # Errors
+/// `MPI_ERR_ARG` for a null pointer.
+pub fn status_f2c(f_status: In<c_int>, c_status: Out<Status>) -> Result {
+    check("status", f_status.is_null() || c_status.is_null())?;
+    c_status.set(from_words(&f_status.to_vec(8)));
+    Ok(())
+}
+
+/// `MPI_Status_c2f08`: both are the same eight words.
+///
+/// # Errors
+/// `MPI_ERR_ARG` for a null pointer.
+pub fn status_c2f08(c_status: In<Status>, f08_status: Out<Status>) -> Result {
+    check("status", c_status.is_null() || f08_status.is_null())?;
+    f08_status.set(c_status.get(0));
+    Ok(())
+}
+
+/// `MPI_Status_f082c`
+///
+/// # Errors
+/// `MPI_ERR_ARG` for a null pointer.
+pub fn status_f082c(f08_status: In<Status>, c_status: Out<Status>) -> Result {
+    status_c2f08(f08_status, c_status)
+}
+
+/// `MPI_Status_f2f08`
+///
+/// # Errors
+/// `MPI_ERR_ARG` for a null pointer.
+pub fn status_f2f08(f_status: In<c_int>, f08_status: Out<Status>) -> Result {
+    status_f2c(f_status, f08_status)
+}
+
+/// `MPI_Status_f082f`
+///
+/// # Errors
+/// `MPI_ERR_ARG` for a null pointer.
+pub fn status_f082f(f08_status: In<Status>, f_status: Out<c_int>) -> Result {
+    status_c2f(f08_status, f_status)
+}

@@ -1,0 +1,97 @@
+//! What every exported function does before and after its work, and how `MPI_` names reach `PMPI_` ones.
+
+use weft_base::arguments::Out;
+use weft_base::constants::{MPI_ERR_UNSUPPORTED_OPERATION, MPI_SUCCESS};
+use weft_base::{Error, Result};
+pub(crate) use crate::raise::Object;
+
+use core::ffi::c_int;
+
+/// Notes which call the current thread is in, for reports.
+#[inline(always)]
+pub(crate) fn begin(_call: &'static str) {}
+
+/// Ends a call: gives an error to the handler of the object it concerns.
+#[inline(always)]
+pub(crate) fn finish(call: &'static str, result: Result, object: impl FnOnce() -> Object) -> c_int {
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => fail(call, object(), error),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn fail(call: &'static str, object: Object, error: Error) -> c_int {
+    crate::raise::raise(call, object, error)
+}
+
+/// Ends a call of the tool information interface, which reports errors by its return value only.
+#[inline(always)]
+#[allow(dead_code)] // Generated code calls it as soon as such a procedure is done.
+pub(crate) fn finish_tool(_call: &'static str, result: Result) -> c_int {
+    result.map_or_else(|error| error.class, |()| MPI_SUCCESS)
+}
+
+/// Values an exported function may return when it is not done.
+pub(crate) trait Failed {
+    /// Makes the value from an error code.
+    fn failed(code: c_int) -> Self;
+}
+
+impl Failed for c_int {
+    fn failed(code: c_int) -> Self {
+        code
+    }
+}
+
+impl Failed for f64 {
+    fn failed(_: c_int) -> Self {
+        0.0
+    }
+}
+
+/// Raises the error of a procedure that is not done.
+#[cold]
+#[inline(never)]
+pub(crate) fn unsupported<T: Failed>(call: &'static str, object: impl FnOnce() -> Object) -> T {
+    T::failed(fail(call, object(), not_done(call)))
+}
+
+/// Returns the error of a procedure of the tool information interface that is not done.
+#[cold]
+pub(crate) fn unsupported_tool(call: &'static str) -> c_int {
+    not_done(call).class
+}
+
+fn not_done(call: &'static str) -> Error {
+    Error::new(
+        MPI_ERR_UNSUPPORTED_OPERATION,
+        format!("{call} is not implemented in this version; docs/api-status.md lists what is"),
+    )
+}
+
+/// Reads the handle a call was to change, for its error handler.
+#[allow(dead_code)] // As above.
+pub(crate) fn target<T: Copy>(handle: Out<T>) -> Option<T> {
+    if handle.is_null() { None } else { Some(handle.get_at(0)) }
+}
+
+/// Defines exported names that jump to other exported functions of the same signature.
+///
+/// A jump and not a second entry of the same address: a tool that replaces `MPI_X` still finds `PMPI_X`, and a
+/// symbolic alias cannot be exported from a Rust library.
+macro_rules! aliases {
+    ($($alias:ident => $function:ident),* $(,)?) => {$(
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        unsafe extern "C" fn $alias() {
+            #[cfg(target_arch = "x86_64")]
+            core::arch::naked_asm!("jmp {}", sym $function);
+            #[cfg(target_arch = "aarch64")]
+            core::arch::naked_asm!("b {}", sym $function);
+        }
+    )*};
+}
+pub(crate) use aliases;
+
