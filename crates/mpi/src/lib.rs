@@ -1,1 +1,19 @@
-//! mpi
+//! MPI as Rust functions, one file per subject of the standard.
+//!
+//! A function is named as the MPI procedure without `MPI_` and takes its arguments already wrapped
+//! ([`weft_base::arguments`]); one function serves the `int` and the large-count form. State lives in
+//! [`process::Process`], one per rank.
+
+pub mod attributes;
+pub mod callbacks;
+pub mod check;
+pub mod communicators;
+pub mod environment;
+pub mod error_classes;
+pub mod errors;
+pub mod groups;
+pub mod host;
+pub mod info;
+pub mod initialize;
+pub mod process;
+pub mod strings;

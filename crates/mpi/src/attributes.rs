@@ -1,0 +1,294 @@
+//! Attributes of communicators (chapter 7): keys with copy and delete functions, values cached on objects.
+
+use crate::communicators::Communicator;
+use crate::errors::from_callback;
+use crate::process::Process;
+use crate::{callbacks, check};
+use core::ffi::{c_int, c_void};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use weft_base::constants::*;
+use weft_base::{Error, Out, Result, abi};
+use weft_sync::Lock;
+
+const FIRST_KEYVAL: c_int = 1000;
+
+/// The attribute keys of a rank.
+#[derive(Default)]
+pub struct Keyvals {
+    /// By `keyval - FIRST_KEYVAL`. A freed key stays alive in the attributes that use it.
+    keys: Lock<Vec<Option<Arc<Keyval>>>>,
+    predefined: PredefinedValues,
+}
+
+/// The values of the predefined attributes; the program gets their addresses.
+#[derive(Default)]
+struct PredefinedValues {
+    tag_upper_bound: AtomicI32,
+    host: AtomicI32,
+    io: AtomicI32,
+    time_is_global: AtomicI32,
+    application_number: AtomicI32,
+    last_used_code: AtomicI32,
+    universe_size: AtomicI32,
+}
+
+struct Keyval {
+    number: c_int,
+    /// 0 for none, 1 for "copy as it is" (the ABI's values), else a user's function.
+    copy: usize,
+    /// 0 for none, else a user's function.
+    delete: usize,
+    extra_state: usize,
+}
+
+/// The attributes of one object, in the order in which they were first set.
+#[derive(Default)]
+pub struct Attributes(Lock<Vec<(Arc<Keyval>, usize)>>);
+
+impl Keyvals {
+    fn create(&self, copy: abi::Callback, delete: abi::Callback, extra_state: *mut c_void) -> c_int {
+        let mut keys = self.keys.lock();
+        let number = FIRST_KEYVAL + keys.len() as c_int;
+        let key = Keyval {
+            number,
+            copy: copy as usize,
+            delete: delete as usize,
+            extra_state: extra_state as usize,
+        };
+        keys.push(Some(Arc::new(key)));
+        number
+    }
+
+    fn get(&self, keyval: c_int) -> Result<Arc<Keyval>> {
+        let keys = self.keys.lock();
+        let slot = usize::try_from(i64::from(keyval) - i64::from(FIRST_KEYVAL)).ok();
+        slot.and_then(|i| keys.get(i).cloned().flatten()).ok_or_else(|| bad_keyval(keyval))
+    }
+
+    fn free(&self, keyval: c_int) -> Result {
+        self.get(keyval)?;
+        self.keys.lock()[(keyval - FIRST_KEYVAL) as usize] = None;
+        Ok(())
+    }
+}
+
+#[cold]
+fn bad_keyval(keyval: c_int) -> Error {
+    let what = match keyval {
+        MPI_KEYVAL_INVALID => "keyval is MPI_KEYVAL_INVALID".to_string(),
+        MPI_TAG_UB..=MPI_UNIVERSE_SIZE => {
+            format!("keyval {keyval} is a predefined attribute; it cannot be changed")
+        }
+        _ => format!("keyval {keyval} does not exist (freed already?)"),
+    };
+    Error::new(MPI_ERR_KEYVAL, what)
+}
+
+impl Attributes {
+    fn get(&self, keyval: c_int) -> Option<usize> {
+        self.0.lock().iter().find(|(key, _)| key.number == keyval).map(|&(_, value)| value)
+    }
+
+    /// Copies what wants to be copied, running the copy functions on the old object with handle `object`.
+    ///
+    /// # Errors
+    /// The code of the first copy function that fails.
+    pub fn copy_to(&self, object: usize, target: &Self) -> Result {
+        let entries = self.0.lock().clone();
+        for (key, value) in entries {
+            let copied = match key.copy {
+                0 => None,
+                1 => Some(value),
+                function => {
+                    let (code, copied) =
+                        callbacks::copy_attribute(function, object, key.number, key.extra_state, value);
+                    from_callback(code, "an attribute's copy function")?;
+                    copied
+                }
+            };
+            if let Some(copied) = copied {
+                target.0.lock().push((key, copied));
+            }
+        }
+        Ok(())
+    }
+
+    fn run_delete(key: &Keyval, value: usize, object: usize) -> Result {
+        if key.delete == 0 {
+            return Ok(());
+        }
+        let code = callbacks::delete_attribute(key.delete, object, key.number, value, key.extra_state);
+        from_callback(code, "an attribute's delete function")
+    }
+
+    fn set(&self, key: Arc<Keyval>, value: usize, object: usize) -> Result {
+        let old = self.get(key.number);
+        if let Some(old) = old {
+            Self::run_delete(&key, old, object)?;
+        }
+        let mut entries = self.0.lock();
+        entries.retain(|(k, _)| k.number != key.number);
+        entries.push((key, value));
+        Ok(())
+    }
+
+    fn delete(&self, key: &Keyval, object: usize) -> Result {
+        let Some(value) = self.get(key.number) else {
+            let text = format!("no attribute with keyval {} is set on this object", key.number);
+            return Err(Error::new(MPI_ERR_KEYVAL, text));
+        };
+        Self::run_delete(key, value, object)?;
+        self.0.lock().retain(|(k, _)| k.number != key.number);
+        Ok(())
+    }
+
+    /// Deletes all attributes, the last set first, running the delete functions.
+    ///
+    /// # Errors
+    /// The code of the first delete function that fails; the rest is deleted all the same.
+    pub fn delete_all(&self, object: usize) -> Result {
+        let mut result = Ok(());
+        loop {
+            let Some((key, value)) = self.0.lock().pop() else { return result };
+            let outcome = Self::run_delete(&key, value, object);
+            result = result.and(outcome);
+        }
+    }
+}
+
+fn predefined(process: &Process, keyval: c_int) -> Option<Option<*mut c_void>> {
+    let values = &process.keyvals.predefined;
+    let (slot, value) = match keyval {
+        MPI_TAG_UB => (&values.tag_upper_bound, i32::MAX),
+        MPI_HOST => (&values.host, MPI_PROC_NULL),
+        MPI_IO => (&values.io, MPI_ANY_SOURCE),
+        MPI_WTIME_IS_GLOBAL => (&values.time_is_global, 1),
+        MPI_APPNUM => {
+            (&values.application_number, crate::host::host().application_number(process.world_rank))
+        }
+        MPI_LASTUSEDCODE => (&values.last_used_code, process.error_codes.last_used()),
+        MPI_UNIVERSE_SIZE => (&values.universe_size, process.world_size as i32),
+        _ => return None,
+    };
+    slot.store(value, Ordering::Relaxed);
+    Some(Some(slot.as_ptr().cast()))
+}
+
+/// `MPI_Comm_create_keyval`
+///
+/// # Errors
+/// `MPI_ERR_ARG`
+pub fn comm_create_keyval(
+    copy: abi::Callback,
+    delete: abi::Callback,
+    keyval: Out<c_int>,
+    extra_state: *mut c_void,
+) -> Result {
+    check::output(keyval, "comm_keyval")?;
+    keyval.set(Process::any().keyvals.create(copy, delete, extra_state));
+    Ok(())
+}
+
+/// `MPI_Keyval_create`
+///
+/// # Errors
+/// As [`comm_create_keyval`].
+pub fn keyval_create(
+    copy: abi::Callback,
+    delete: abi::Callback,
+    keyval: Out<c_int>,
+    extra_state: *mut c_void,
+) -> Result {
+    comm_create_keyval(copy, delete, keyval, extra_state)
+}
+
+/// `MPI_Comm_free_keyval`
+///
+/// # Errors
+/// `MPI_ERR_KEYVAL`, `MPI_ERR_ARG`
+pub fn comm_free_keyval(keyval: Out<c_int>) -> Result {
+    check::output(keyval, "comm_keyval")?;
+    Process::any().keyvals.free(keyval.get_at(0))?;
+    keyval.set(MPI_KEYVAL_INVALID);
+    Ok(())
+}
+
+/// `MPI_Keyval_free`
+///
+/// # Errors
+/// As [`comm_free_keyval`].
+pub fn keyval_free(keyval: Out<c_int>) -> Result {
+    comm_free_keyval(keyval)
+}
+
+fn target(comm: abi::Comm) -> Result<(&'static Process, crate::process::Ref<'static, Communicator>)> {
+    let process = Process::current()?;
+    let communicator = process.communicator(comm)?;
+    Ok((process, communicator))
+}
+
+/// `MPI_Comm_set_attr`
+///
+/// # Errors
+/// `MPI_ERR_COMM`, `MPI_ERR_KEYVAL`, or the code of the delete function of the value replaced.
+pub fn comm_set_attr(comm: abi::Comm, keyval: c_int, value: *mut c_void) -> Result {
+    let (process, communicator) = target(comm)?;
+    communicator.attributes.set(process.keyvals.get(keyval)?, value as usize, comm.0)
+}
+
+/// `MPI_Attr_put`
+///
+/// # Errors
+/// As [`comm_set_attr`].
+pub fn attr_put(comm: abi::Comm, keyval: c_int, value: *mut c_void) -> Result {
+    comm_set_attr(comm, keyval, value)
+}
+
+/// `MPI_Comm_get_attr`: `value` is the address of a pointer variable.
+///
+/// # Errors
+/// `MPI_ERR_COMM`, `MPI_ERR_KEYVAL`, `MPI_ERR_ARG`
+pub fn comm_get_attr(comm: abi::Comm, keyval: c_int, value: *mut c_void, flag: Out<c_int>) -> Result {
+    let value = check::pointer_output(value, "attribute_val")?;
+    check::output(flag, "flag")?;
+    let (process, communicator) = target(comm)?;
+    let found = match predefined(process, keyval) {
+        // The job's attributes hang on MPI_COMM_WORLD; the standard's other communicators may have them, too.
+        Some(found) => found,
+        None => {
+            process.keyvals.get(keyval)?;
+            communicator.attributes.get(keyval).map(|v| v as *mut c_void)
+        }
+    };
+    if let Some(found) = found {
+        value.set(found);
+    }
+    flag.set(c_int::from(found.is_some()));
+    Ok(())
+}
+
+/// `MPI_Attr_get`
+///
+/// # Errors
+/// As [`comm_get_attr`].
+pub fn attr_get(comm: abi::Comm, keyval: c_int, value: *mut c_void, flag: Out<c_int>) -> Result {
+    comm_get_attr(comm, keyval, value, flag)
+}
+
+/// `MPI_Comm_delete_attr`
+///
+/// # Errors
+/// `MPI_ERR_COMM`, `MPI_ERR_KEYVAL`, or the delete function's code.
+pub fn comm_delete_attr(comm: abi::Comm, keyval: c_int) -> Result {
+    let (process, communicator) = target(comm)?;
+    communicator.attributes.delete(&*process.keyvals.get(keyval)?, comm.0)
+}
+
+/// `MPI_Attr_delete`
+///
+/// # Errors
+/// As [`comm_delete_attr`].
+pub fn attr_delete(comm: abi::Comm, keyval: c_int) -> Result {
+    comm_delete_attr(comm, keyval)
+}

@@ -1,0 +1,55 @@
+//! Calls of the user's functions.
+#![allow(unsafe_code)]
+
+use core::ffi::{c_int, c_void};
+
+/// `MPI_Comm_copy_attr_function` and its siblings for datatypes and windows (whose first argument has the same size).
+type CopyAttribute =
+    unsafe extern "C" fn(usize, c_int, *mut c_void, *mut c_void, *mut *mut c_void, *mut c_int) -> c_int;
+/// `MPI_Comm_delete_attr_function` and its siblings.
+type DeleteAttribute = unsafe extern "C" fn(usize, c_int, *mut c_void, *mut c_void) -> c_int;
+/// `MPI_Comm_errhandler_function` and its siblings.
+type ErrorHandler = unsafe extern "C" fn(*mut usize, *mut c_int, ...);
+
+/// Runs an attribute's copy function. Returns its error code and the new value, if it wants the attribute copied.
+pub fn copy_attribute(
+    function: usize,
+    object: usize,
+    keyval: c_int,
+    extra_state: usize,
+    value: usize,
+) -> (c_int, Option<usize>) {
+    let (mut copy, mut flag) = (core::ptr::null_mut(), 0);
+    // SAFETY: the user registered this address as a function of this type.
+    let code = unsafe {
+        let function = core::mem::transmute::<usize, CopyAttribute>(function);
+        function(object, keyval, extra_state as *mut c_void, value as *mut c_void, &mut copy, &mut flag)
+    };
+    (code, (flag != 0).then_some(copy as usize))
+}
+
+/// Runs an attribute's delete function and returns its error code.
+pub fn delete_attribute(
+    function: usize,
+    object: usize,
+    keyval: c_int,
+    value: usize,
+    extra_state: usize,
+) -> c_int {
+    // SAFETY: the user registered this address as a function of this type.
+    unsafe {
+        let function = core::mem::transmute::<usize, DeleteAttribute>(function);
+        function(object, keyval, value as *mut c_void, extra_state as *mut c_void)
+    }
+}
+
+/// Runs an error handler on the object with handle `object` and returns the code it leaves.
+pub fn error_handler(function: usize, object: usize, code: c_int) -> c_int {
+    let (mut object, mut code) = (object, code);
+    // SAFETY: the user registered this address as a function of this type.
+    unsafe {
+        let function = core::mem::transmute::<usize, ErrorHandler>(function);
+        function(&mut object, &mut code);
+    }
+    code
+}

@@ -1,0 +1,72 @@
+//! Checks of arguments, named after the kinds of the API description. Each error names the argument and its value.
+#![allow(unsafe_code)]
+
+use core::ffi::{c_int, c_void};
+use weft_base::abi::Count;
+use weft_base::constants::*;
+use weft_base::{Error, Out, Result};
+
+/// Checks that an output argument has somewhere to go.
+///
+/// # Errors
+/// `MPI_ERR_ARG`
+#[inline]
+pub fn output<T: Copy>(argument: Out<T>, name: &str) -> Result {
+    if argument.is_null() { Err(null_output(name)) } else { Ok(()) }
+}
+
+#[cold]
+fn null_output(name: &str) -> Error {
+    Error::new(
+        MPI_ERR_ARG,
+        format!("{name} is a null pointer; pass the address of a variable for the result"),
+    )
+}
+
+/// Checks a count of elements.
+///
+/// # Errors
+/// `MPI_ERR_COUNT` for a negative one.
+#[inline]
+pub fn count(value: Count, name: &str) -> Result<u64> {
+    u64::try_from(value).map_err(|_| negative(MPI_ERR_COUNT, value, name))
+}
+
+/// Checks the length of an array.
+///
+/// # Errors
+/// `MPI_ERR_ARG` for a negative one.
+pub fn length(value: c_int, name: &str) -> Result<usize> {
+    usize::try_from(value).map_err(|_| negative(MPI_ERR_ARG, Count::from(value), name))
+}
+
+#[cold]
+fn negative(class: i32, value: Count, name: &str) -> Error {
+    Error::new(class, format!("{name} is {value}; it must not be negative"))
+}
+
+/// Checks the root of a collective operation on an intracommunicator of `size` ranks.
+///
+/// # Errors
+/// `MPI_ERR_ROOT`
+#[inline]
+pub fn root(value: c_int, size: u32) -> Result<u32> {
+    match u32::try_from(value) {
+        Ok(root) if root < size => Ok(root),
+        _ => Err(Error::new(
+            MPI_ERR_ROOT,
+            format!("root is {value}; the communicator has ranks 0 to {}", size - 1),
+        )),
+    }
+}
+
+/// Takes a `void *` argument that the standard makes the address of the caller's pointer variable.
+///
+/// # Errors
+/// `MPI_ERR_ARG` for a null pointer.
+pub fn pointer_output(address: *mut c_void, name: &str) -> Result<Out<*mut c_void>> {
+    // SAFETY: the standard's meaning of such an argument: null or the address of a pointer variable.
+    let argument = unsafe { Out::new(address.cast::<*mut c_void>()) };
+    output(argument, name)?;
+    Ok(argument)
+}

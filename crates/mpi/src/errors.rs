@@ -1,0 +1,380 @@
+//! Error handling (chapter 9): handlers, classes, codes, strings; and the way of an error out of the library.
+
+use crate::communicators::Communicator;
+use crate::error_classes::describe;
+use crate::process::{INITIALIZED, Process, Ref};
+use crate::{callbacks, check, host, strings};
+use core::ffi::{c_char, c_int};
+use std::sync::Arc;
+use weft_base::constants::*;
+use weft_base::{Error, In, Out, Result, abi};
+use weft_sync::Lock;
+
+/// The object whose error handler an error goes to.
+#[derive(Clone, Copy, Debug)]
+pub enum Object {
+    /// A communicator argument.
+    Communicator(abi::Comm),
+    /// A session argument.
+    Session(abi::Session),
+    /// A window argument.
+    Window(abi::Win),
+    /// A file argument.
+    File(abi::File),
+    /// No object: the handler of `MPI_COMM_SELF`.
+    None,
+}
+
+/// What an error handler does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// `MPI_ERRORS_ARE_FATAL`: end the job (all connected processes).
+    Fatal,
+    /// `MPI_ERRORS_ABORT`: end the processes of the communicator; here the job, too.
+    Abort,
+    /// `MPI_ERRORS_RETURN`: return the code.
+    Return,
+    /// A user's function for objects of one kind.
+    User(UserHandler),
+}
+
+/// A user's function and the kind of object it was created for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UserHandler {
+    address: usize,
+    kind: HandlerKind,
+}
+
+/// The kind of object an error handler was created for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandlerKind {
+    /// `MPI_Comm_create_errhandler`
+    Communicator,
+    /// `MPI_Win_create_errhandler`
+    Window,
+    /// `MPI_File_create_errhandler`
+    File,
+    /// `MPI_Session_create_errhandler`
+    Session,
+}
+
+/// An error handler with the handle it was given out under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErrorHandler {
+    /// The handle.
+    pub handle: abi::Errhandler,
+    /// What it does.
+    pub action: Action,
+}
+
+impl ErrorHandler {
+    /// The handler of a communicator nobody has set one for.
+    pub const FATAL: Self = Self { handle: MPI_ERRORS_ARE_FATAL, action: Action::Fatal };
+}
+
+/// The error classes and codes a rank has added.
+#[derive(Default)]
+pub struct ErrorCodes {
+    added: Lock<Vec<AddedCode>>,
+}
+
+struct AddedCode {
+    code: i32,
+    class: i32,
+    text: String,
+    removed: bool,
+}
+
+const FIRST_ADDED_CODE: i32 = MPI_ERR_LASTCODE + 1;
+
+impl ErrorCodes {
+    fn add(&self, class: Option<i32>) -> i32 {
+        let mut added = self.added.lock();
+        let code = FIRST_ADDED_CODE + added.len() as i32;
+        added.push(AddedCode { code, class: class.unwrap_or(code), text: String::new(), removed: false });
+        code
+    }
+
+    /// Returns the largest code in use (`MPI_LASTUSEDCODE`).
+    pub fn last_used(&self) -> i32 {
+        let added = self.added.lock();
+        added.iter().rev().find(|a| !a.removed).map_or(MPI_ERR_LASTCODE, |a| a.code)
+    }
+
+    fn with<R>(&self, code: i32, f: impl FnOnce(&mut AddedCode) -> R) -> Option<R> {
+        self.added.lock().iter_mut().find(|a| a.code == code && !a.removed).map(f)
+    }
+
+    fn class_of(&self, code: i32) -> Option<i32> {
+        describe(code).map(|_| code).or_else(|| self.with(code, |a| a.class))
+    }
+}
+
+/// Hands an error of the procedure `call` to the handler of `object` and returns the code for the caller.
+///
+/// Does not return when the handler ends the job.
+#[cold]
+pub fn raise(call: &'static str, object: Object, error: Error) -> c_int {
+    let process = Process::any();
+    let found = match object {
+        Object::Communicator(handle) => process.communicator(handle).ok(),
+        _ => None,
+    };
+    let communicator = found.or_else(|| process.itself.get().map(Ref::Borrowed));
+    let handler = match &communicator {
+        Some(communicator) if process.phase() == INITIALIZED => communicator.error_handler(),
+        _ => ErrorHandler::FATAL,
+    };
+    match handler.action {
+        Action::Return => error.class,
+        Action::User(function) => {
+            let handle = communicator.as_ref().map_or(MPI_COMM_NULL, |c| c.handle());
+            callbacks::error_handler(function.address, handle.0, error.class)
+        }
+        Action::Fatal | Action::Abort => {
+            let name = communicator.map(|c| c.name()).unwrap_or_default();
+            let on = if name.is_empty() { String::new() } else { format!(" on {name}") };
+            let (class, meaning) = describe(error.class).unwrap_or(("a user's error code", "see its string"));
+            let text = format!(
+                "weft: rank {} of {} on {}: {call}{on} failed: {} [{class}: {meaning}]. \
+                 The job ends because the error handler is MPI_ERRORS_ARE_FATAL.",
+                process.world_rank,
+                process.world_size,
+                host::host().name(),
+                error.message,
+            );
+            host::host().abort(process.world_rank, error.class, &text)
+        }
+    }
+}
+
+/// Makes the error of a callback's return code, as `MPI_Comm_dup` and friends report it.
+///
+/// # Errors
+/// The callback's code, unless it is `MPI_SUCCESS`.
+pub fn from_callback(code: c_int, what: &str) -> Result {
+    if code == MPI_SUCCESS {
+        return Ok(());
+    }
+    Err(Error::new(code, format!("{what} returned error code {code}")))
+}
+
+fn handler(process: &Process, handle: abi::Errhandler, kind: HandlerKind) -> Result<ErrorHandler> {
+    let action = match handle {
+        MPI_ERRORS_ARE_FATAL => Action::Fatal,
+        MPI_ERRORS_ABORT => Action::Abort,
+        MPI_ERRORS_RETURN => Action::Return,
+        _ => {
+            let found = *process.error_handlers.get(handle.0)?;
+            return match found.action {
+                Action::User(user) if user.kind != kind => Err(Error::new(
+                    MPI_ERR_ERRHANDLER,
+                    format!("the error handler was created for a {:?}, not for a {kind:?}", user.kind),
+                )),
+                _ => Ok(found),
+            };
+        }
+    };
+    Ok(ErrorHandler { handle, action })
+}
+
+/// `MPI_Comm_create_errhandler`
+///
+/// # Errors
+/// `MPI_ERR_ARG` for a null function or output pointer.
+pub fn comm_create_errhandler(function: abi::Callback, errhandler: Out<abi::Errhandler>) -> Result {
+    create(function, errhandler, HandlerKind::Communicator)
+}
+
+fn create(function: abi::Callback, errhandler: Out<abi::Errhandler>, kind: HandlerKind) -> Result {
+    check::output(errhandler, "errhandler")?;
+    if function.is_null() {
+        return Err(Error::new(MPI_ERR_ARG, "the error handler function is a null pointer"));
+    }
+    let process = Process::any();
+    let action = Action::User(UserHandler { address: function as usize, kind });
+    // The handle is part of the value, so that a communicator's handler can be given back by MPI_Comm_get_errhandler.
+    let placeholder =
+        process.error_handlers.insert(Arc::new(ErrorHandler { handle: MPI_ERRHANDLER_NULL, action }));
+    let handle = abi::Errhandler(placeholder);
+    process.error_handlers.replace(placeholder, Arc::new(ErrorHandler { handle, action }))?;
+    errhandler.set(handle);
+    Ok(())
+}
+
+/// `MPI_Comm_set_errhandler`
+///
+/// # Errors
+/// `MPI_ERR_COMM`, `MPI_ERR_ERRHANDLER`
+pub fn comm_set_errhandler(comm: abi::Comm, errhandler: abi::Errhandler) -> Result {
+    let process = Process::current()?;
+    let communicator = process.communicator(comm)?;
+    communicator.set_error_handler(handler(process, errhandler, HandlerKind::Communicator)?);
+    Ok(())
+}
+
+/// `MPI_Comm_get_errhandler`
+///
+/// # Errors
+/// `MPI_ERR_COMM`, `MPI_ERR_ARG`
+pub fn comm_get_errhandler(comm: abi::Comm, errhandler: Out<abi::Errhandler>) -> Result {
+    check::output(errhandler, "errhandler")?;
+    let process = Process::current()?;
+    let found = process.communicator(comm)?.error_handler();
+    // The standard lets the caller free what it gets, so it gets a handle of its own.
+    let handle = match found.action {
+        Action::User(_) => abi::Errhandler(process.error_handlers.insert(Arc::new(found))),
+        _ => found.handle,
+    };
+    errhandler.set(handle);
+    Ok(())
+}
+
+/// `MPI_Errhandler_free`
+///
+/// # Errors
+/// `MPI_ERR_ERRHANDLER` for a handle that is not the user's; `MPI_ERR_ARG`
+pub fn errhandler_free(errhandler: Out<abi::Errhandler>) -> Result {
+    check::output(errhandler, "errhandler")?;
+    let handle = errhandler.get_at(0);
+    // Programs free what MPI_Comm_get_errhandler gave them, also where that is predefined.
+    if ![MPI_ERRORS_ARE_FATAL, MPI_ERRORS_ABORT, MPI_ERRORS_RETURN].contains(&handle) {
+        Process::any().error_handlers.remove(handle.0)?;
+    }
+    errhandler.set(MPI_ERRHANDLER_NULL);
+    Ok(())
+}
+
+/// `MPI_Comm_call_errhandler`
+///
+/// # Errors
+/// None of its own: the code is raised on the communicator, and success is returned if the handler returns.
+pub fn comm_call_errhandler(comm: abi::Comm, errorcode: c_int) -> Result {
+    let process = Process::current()?;
+    process.communicator(comm)?;
+    let error = Error::new(errorcode, format!("the program raised error code {errorcode}"));
+    raise("MPI_Comm_call_errhandler", Object::Communicator(comm), error);
+    Ok(())
+}
+
+fn known(process: &Process, code: c_int) -> Result<i32> {
+    process.error_codes.class_of(code).ok_or_else(|| {
+        Error::new(
+            MPI_ERR_ARG,
+            format!("{code} is neither a predefined error class nor one the program added"),
+        )
+    })
+}
+
+/// `MPI_Error_class`
+///
+/// # Errors
+/// `MPI_ERR_ARG` for a code that does not exist.
+pub fn error_class(errorcode: c_int, errorclass: Out<c_int>) -> Result {
+    check::output(errorclass, "errorclass")?;
+    errorclass.set(known(Process::any(), errorcode)?);
+    Ok(())
+}
+
+/// `MPI_Error_string`
+///
+/// # Errors
+/// `MPI_ERR_ARG` for a code that does not exist.
+pub fn error_string(errorcode: c_int, string: Out<c_char>, resultlen: Out<c_int>) -> Result {
+    check::output(string, "string")?;
+    let process = Process::any();
+    known(process, errorcode)?;
+    let text = match describe(errorcode) {
+        Some((name, meaning)) => format!("{name}: {meaning}"),
+        None => process.error_codes.with(errorcode, |a| a.text.clone()).unwrap_or_default(),
+    };
+    strings::write(&text, string, MPI_MAX_ERROR_STRING as usize, resultlen);
+    Ok(())
+}
+
+/// `MPI_Add_error_class`
+///
+/// # Errors
+/// `MPI_ERR_ARG`
+pub fn add_error_class(errorclass: Out<c_int>) -> Result {
+    check::output(errorclass, "errorclass")?;
+    errorclass.set(Process::any().error_codes.add(None));
+    Ok(())
+}
+
+/// `MPI_Add_error_code`
+///
+/// # Errors
+/// `MPI_ERR_ARG` for a class that does not exist.
+pub fn add_error_code(errorclass: c_int, errorcode: Out<c_int>) -> Result {
+    check::output(errorcode, "errorcode")?;
+    let process = Process::any();
+    if known(process, errorclass)? != errorclass {
+        return Err(Error::new(MPI_ERR_ARG, format!("errorclass {errorclass} is a code, not a class")));
+    }
+    errorcode.set(process.error_codes.add(Some(errorclass)));
+    Ok(())
+}
+
+/// `MPI_Add_error_string`
+///
+/// # Errors
+/// `MPI_ERR_ARG` for a predefined code, one that does not exist, or a string that is too long.
+pub fn add_error_string(errorcode: c_int, string: In<c_char>) -> Result {
+    let text = strings::read(string, "string")?;
+    if text.len() >= MPI_MAX_ERROR_STRING as usize {
+        let limit = MPI_MAX_ERROR_STRING - 1;
+        return Err(Error::new(MPI_ERR_ARG, format!("string has {} characters; {limit} fit", text.len())));
+    }
+    Process::any().error_codes.with(errorcode, |a| a.text = text).ok_or_else(|| not_added(errorcode))
+}
+
+fn not_added(code: c_int) -> Error {
+    Error::new(MPI_ERR_ARG, format!("{code} was not added by the program; only such codes can be changed"))
+}
+
+/// `MPI_Remove_error_class`
+///
+/// # Errors
+/// `MPI_ERR_ARG` for a class the program did not add, or one that still has codes.
+pub fn remove_error_class(errorclass: c_int) -> Result {
+    let codes = &Process::any().error_codes;
+    let mut added = codes.added.lock();
+    if added.iter().any(|a| a.class == errorclass && a.code != errorclass && !a.removed) {
+        let text = format!("errorclass {errorclass} still has error codes; remove them first");
+        return Err(Error::new(MPI_ERR_ARG, text));
+    }
+    let found = added.iter_mut().find(|a| a.code == errorclass && a.class == errorclass && !a.removed);
+    found.map(|a| a.removed = true).ok_or_else(|| not_added(errorclass))
+}
+
+/// `MPI_Remove_error_code`
+///
+/// # Errors
+/// `MPI_ERR_ARG` for a code the program did not add.
+pub fn remove_error_code(errorcode: c_int) -> Result {
+    let codes = &Process::any().error_codes;
+    let mut added = codes.added.lock();
+    let found = added.iter_mut().find(|a| a.code == errorcode && a.class != errorcode && !a.removed);
+    found.map(|a| a.removed = true).ok_or_else(|| not_added(errorcode))
+}
+
+/// `MPI_Remove_error_string`
+///
+/// # Errors
+/// `MPI_ERR_ARG` for a code the program did not add.
+pub fn remove_error_string(errorcode: c_int) -> Result {
+    let cleared = Process::any().error_codes.with(errorcode, |a| a.text.clear());
+    cleared.ok_or_else(|| not_added(errorcode))
+}
+
+impl Communicator {
+    /// Returns the error handler that is set.
+    pub fn error_handler(&self) -> ErrorHandler {
+        *self.error_handler.lock()
+    }
+
+    fn set_error_handler(&self, handler: ErrorHandler) {
+        *self.error_handler.lock() = handler;
+    }
+}

@@ -1,0 +1,51 @@
+//! What the surroundings of a rank provide: how to end the job, and what is known of it.
+
+use std::io::Write;
+use std::sync::OnceLock;
+
+/// Installed once by whoever runs the ranks; a program started alone uses [`Alone`].
+pub trait Host: Send + Sync {
+    /// Ends the whole job with `code` and a report of `message`, on behalf of rank `rank`.
+    fn abort(&self, rank: u32, code: i32, message: &str) -> !;
+
+    /// Returns the number of ranks of the job.
+    fn size(&self) -> u32;
+
+    /// Returns the position of a rank's program in the job's command line (`MPI_APPNUM`).
+    fn application_number(&self, _rank: u32) -> i32 {
+        0
+    }
+
+    /// Returns the name of the machine.
+    fn name(&self) -> String {
+        let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let name = name.trim();
+        if name.is_empty() { "localhost".into() } else { name.into() }
+    }
+}
+
+static HOST: OnceLock<&'static dyn Host> = OnceLock::new();
+
+/// Installs the host. Later calls, and calls after the first use, have no effect.
+pub fn install(host: &'static dyn Host) {
+    let _ = HOST.set(host);
+}
+
+/// Returns the host.
+pub fn host() -> &'static dyn Host {
+    *HOST.get_or_init(|| &Alone)
+}
+
+/// A program started without a launcher: a job of one rank.
+pub struct Alone;
+
+impl Host for Alone {
+    fn abort(&self, _rank: u32, code: i32, message: &str) -> ! {
+        let _ = writeln!(std::io::stderr(), "{message}");
+        std::process::exit(if code & 0xff == 0 { 1 } else { code })
+    }
+
+    fn size(&self) -> u32 {
+        1
+    }
+}

@@ -1,0 +1,115 @@
+//! Starting and ending the library (chapter 11), thread levels, abort.
+
+use crate::process::{FINALIZED, INITIALIZED, NOT_INITIALIZED, Process};
+use crate::{check, communicators, host};
+use core::ffi::{c_int, c_void};
+use std::sync::atomic::Ordering;
+use weft_base::constants::*;
+use weft_base::{Error, Out, Result, abi};
+
+/// `MPI_Init`: the arguments are left alone.
+///
+/// # Errors
+/// `MPI_ERR_OTHER` when MPI was initialised before.
+pub fn init(_argc: *mut c_int, _argv: *mut c_void) -> Result {
+    start(MPI_THREAD_SINGLE)
+}
+
+/// `MPI_Init_thread`: `MPI_THREAD_MULTIPLE` is granted whatever is asked for.
+///
+/// # Errors
+/// As [`init`]; `MPI_ERR_ARG` for a level that does not exist.
+pub fn init_thread(_argc: *mut c_int, _argv: *mut c_void, required: c_int, provided: Out<c_int>) -> Result {
+    let levels = [MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE];
+    if !levels.contains(&required) {
+        let text = format!("required is {required}; use an MPI_THREAD_… constant");
+        return Err(Error::new(MPI_ERR_ARG, text));
+    }
+    start(required)?;
+    provided.set(MPI_THREAD_MULTIPLE);
+    Ok(())
+}
+
+fn start(_required: c_int) -> Result {
+    let process = Process::any();
+    match process.phase() {
+        NOT_INITIALIZED => {}
+        INITIALIZED => return Err(Error::new(MPI_ERR_OTHER, "MPI is initialised already")),
+        _ => return Err(Error::new(MPI_ERR_OTHER, "MPI was finalised and cannot be initialised again")),
+    }
+    process.thread_level.store(MPI_THREAD_MULTIPLE, Ordering::Relaxed);
+    communicators::create_predefined(process);
+    process.set_phase(INITIALIZED);
+    Ok(())
+}
+
+/// `MPI_Initialized`
+///
+/// # Errors
+/// `MPI_ERR_ARG`
+pub fn initialized(flag: Out<c_int>) -> Result {
+    check::output(flag, "flag")?;
+    flag.set(c_int::from(Process::any().phase() != NOT_INITIALIZED));
+    Ok(())
+}
+
+/// `MPI_Finalized`
+///
+/// # Errors
+/// `MPI_ERR_ARG`
+pub fn finalized(flag: Out<c_int>) -> Result {
+    check::output(flag, "flag")?;
+    flag.set(c_int::from(Process::any().phase() == FINALIZED));
+    Ok(())
+}
+
+/// `MPI_Finalize`: runs the delete functions of `MPI_COMM_SELF`'s attributes, then waits for all ranks.
+///
+/// # Errors
+/// `MPI_ERR_OTHER` when MPI is not initialised; the code of a delete function.
+pub fn finalize() -> Result {
+    let process = Process::current()?;
+    let itself = process.communicator(MPI_COMM_SELF)?;
+    itself.attributes.delete_all(MPI_COMM_SELF.0)?;
+    let world = process.communicator(MPI_COMM_WORLD)?;
+    world.attributes.delete_all(MPI_COMM_WORLD.0)?;
+    // Peers may still need this rank's buffers (a rendezvous send whose request was freed).
+    world.team.barrier();
+    process.set_phase(FINALIZED);
+    Ok(())
+}
+
+/// `MPI_Query_thread`
+///
+/// # Errors
+/// `MPI_ERR_ARG`
+pub fn query_thread(provided: Out<c_int>) -> Result {
+    check::output(provided, "provided")?;
+    provided.set(Process::current()?.thread_level.load(Ordering::Relaxed));
+    Ok(())
+}
+
+/// `MPI_Is_thread_main`
+///
+/// # Errors
+/// `MPI_ERR_ARG`
+pub fn is_thread_main(flag: Out<c_int>) -> Result {
+    check::output(flag, "flag")?;
+    let process = Process::current()?;
+    flag.set(c_int::from(core::ptr::eq(process.main_thread, weft_sched::current())));
+    Ok(())
+}
+
+/// `MPI_Abort`: ends the whole job, whatever the communicator.
+///
+/// # Errors
+/// Does not return.
+pub fn abort(comm: abi::Comm, errorcode: c_int) -> Result {
+    let process = Process::any();
+    let name = process.communicator(comm).map(|c| c.name()).unwrap_or_default();
+    let on = if name.is_empty() { "a communicator" } else { &name };
+    let (rank, size, machine) = (process.world_rank, process.world_size, host::host().name());
+    let text =
+        format!("weft: rank {rank} of {size} on {machine}: MPI_Abort on {on} with error code {errorcode}");
+    host::host().abort(process.world_rank, errorcode, &text)
+}
