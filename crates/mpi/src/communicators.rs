@@ -31,7 +31,8 @@ pub struct Communicator {
 
 impl Communicator {
     fn new(values: Values, error_handler: ErrorHandler) -> Self {
-        let team = Team::join(values.context, values.rank, &values.group);
+        let team =
+            Team::join(values.context, values.size(), values.rank, |rank| values.group.world_rank(rank));
         Self {
             handle: OnceLock::new(),
             values,
@@ -79,11 +80,11 @@ fn allocate_contexts(count: u32) -> u32 {
 }
 
 /// Agrees on fresh context numbers: `count` of them, as rank 0 of `parent` says. Returns the first.
-fn agree_on_contexts(parent: &Communicator, count: u32) -> u32 {
+fn agree_on_contexts(parent: &Communicator, count: u32) -> Result<u32> {
     let mine = if parent.values.rank == 0 { allocate_contexts(count) } else { 0 };
     let mut word = mine.to_ne_bytes();
-    parent.team.broadcast_bytes(0, &mut word);
-    u32::from_ne_bytes(word)
+    parent.team.broadcast_bytes(0, &mut word)?;
+    Ok(u32::from_ne_bytes(word))
 }
 
 fn publish(process: &Process, communicator: Communicator, newcomm: Out<abi::Comm>) -> Arc<Communicator> {
@@ -208,7 +209,7 @@ fn duplicate(comm: abi::Comm, pairs: Option<Vec<(String, String)>>, newcomm: Out
     let process = Process::current()?;
     let parent = process.communicator(comm)?;
     intra_only(&parent, "MPI_Comm_dup")?;
-    let context = agree_on_contexts(&parent, 1);
+    let context = agree_on_contexts(&parent, 1)?;
     let values = Values { context, ..parent.values.clone() };
     let created = Communicator::new(values, parent.error_handler());
     *created.info.lock() = pairs.unwrap_or_else(|| parent.info.lock().clone());
@@ -241,32 +242,33 @@ fn split(
     color: c_int,
     key: c_int,
     newcomm: Out<abi::Comm>,
-) -> Option<Arc<Communicator>> {
+) -> Result<Option<Arc<Communicator>>> {
     let size = parent.values.size() as usize;
     let mut mine = [0; 8];
     mine[..4].copy_from_slice(&color.to_ne_bytes());
     mine[4..].copy_from_slice(&key.to_ne_bytes());
     let mut all = vec![0; 8 * size];
-    parent.team.allgather_bytes(&mine, &mut all);
+    parent.team.allgather_bytes(&mine, &mut all)?;
     let word = |bytes: &[u8]| c_int::from_ne_bytes(bytes.try_into().expect("four bytes"));
     let entries = || all.chunks_exact(8).map(|e| (word(&e[..4]), word(&e[4..])));
 
     let mut colors: Vec<c_int> = entries().map(|(color, _)| color).filter(|&c| c >= 0).collect();
     colors.sort_unstable();
     colors.dedup();
-    let first_context = agree_on_contexts(parent, colors.len() as u32);
+    let first_context = agree_on_contexts(parent, colors.len() as u32)?;
     let Ok(nth) = colors.binary_search(&color) else {
         newcomm.set(MPI_COMM_NULL);
-        return None;
+        return Ok(None);
     };
     let mut members: Vec<(c_int, u32)> =
         entries().zip(0u32..).filter(|((c, _), _)| *c == color).map(|((_, k), rank)| (k, rank)).collect();
     members.sort_unstable();
-    let rank = members.iter().position(|&(_, r)| r == parent.values.rank)? as u32;
+    let mine = members.iter().position(|&(_, rank)| rank == parent.values.rank);
+    let rank = mine.expect("a rank with a color is among its members") as u32;
     let ranks: Vec<u32> = members.iter().map(|&(_, r)| parent.values.group.world_rank(r)).collect();
     let group = Group::from_ranks(&ranks);
     let values = Values { context: first_context + nth as u32, rank, group, remote: None };
-    Some(publish(process, Communicator::new(values, parent.error_handler()), newcomm))
+    Ok(Some(publish(process, Communicator::new(values, parent.error_handler()), newcomm)))
 }
 
 /// `MPI_Comm_split`
@@ -282,7 +284,7 @@ pub fn comm_split(comm: abi::Comm, color: c_int, key: c_int, newcomm: Out<abi::C
         let text = format!("color is {color}; it must not be negative (or be MPI_UNDEFINED)");
         return Err(Error::new(MPI_ERR_ARG, text));
     }
-    split(process, &parent, color, key, newcomm);
+    split(process, &parent, color, key, newcomm)?;
     Ok(())
 }
 
@@ -317,7 +319,7 @@ pub fn comm_split_type(
             ));
         }
     };
-    if let Some(created) = split(process, &parent, color, key, newcomm) {
+    if let Some(created) = split(process, &parent, color, key, newcomm)? {
         *created.info.lock() = pairs;
     }
     Ok(())
@@ -341,9 +343,9 @@ pub fn comm_create(comm: abi::Comm, group: abi::Group, newcomm: Out<abi::Comm>) 
     match members.rank_of(process.world_rank) {
         Some(rank) => {
             let color = parent.values.group.rank_of(members.world_rank(0)).unwrap_or(0);
-            split(process, &parent, color as c_int, rank as c_int, newcomm)
+            split(process, &parent, color as c_int, rank as c_int, newcomm)?
         }
-        None => split(process, &parent, MPI_UNDEFINED, 0, newcomm),
+        None => split(process, &parent, MPI_UNDEFINED, 0, newcomm)?,
     };
     Ok(())
 }

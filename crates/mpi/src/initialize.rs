@@ -74,7 +74,7 @@ pub fn finalize() -> Result {
     let world = process.communicator(MPI_COMM_WORLD)?;
     world.attributes.delete_all(MPI_COMM_WORLD.0)?;
     // Peers may still need this rank's buffers (a rendezvous send whose request was freed).
-    world.team.barrier();
+    world.team.barrier()?;
     process.set_phase(FINALIZED);
     Ok(())
 }
