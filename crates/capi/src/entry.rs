@@ -3,7 +3,7 @@
 use weft_base::arguments::Out;
 use weft_base::constants::{MPI_ERR_UNSUPPORTED_OPERATION, MPI_SUCCESS};
 use weft_base::{Error, Result};
-pub(crate) use crate::raise::Object;
+pub(crate) use weft_mpi::errors::Object;
 
 use core::ffi::c_int;
 
@@ -23,7 +23,7 @@ pub(crate) fn finish(call: &'static str, result: Result, object: impl FnOnce() -
 #[cold]
 #[inline(never)]
 fn fail(call: &'static str, object: Object, error: Error) -> c_int {
-    crate::raise::raise(call, object, error)
+    weft_mpi::errors::raise(call, object, error)
 }
 
 /// Ends a call of the tool information interface, which reports errors by its return value only.
@@ -94,4 +94,3 @@ macro_rules! aliases {
     )*};
 }
 pub(crate) use aliases;
-

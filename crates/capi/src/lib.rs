@@ -6,4 +6,3 @@
 mod direct;
 mod entry;
 mod generated;
-mod raise;

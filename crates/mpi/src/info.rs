@@ -244,7 +244,7 @@ pub fn info_free(info: Out<abi::Info>) -> Result {
 ///
 /// # Errors
 /// `MPI_ERR_ARG`
-pub fn info_create_env(_argc: c_int, _argv: *const *const c_char, info: Out<abi::Info>) -> Result {
+pub fn info_create_env(_argc: c_int, _argv: In<*mut c_char>, info: Out<abi::Info>) -> Result {
     check::output(info, "info")?;
     info.set(abi::Info(Process::any().infos.insert(Arc::new(environment()))));
     Ok(())

@@ -2,7 +2,7 @@
 
 use crate::process::{FINALIZED, INITIALIZED, NOT_INITIALIZED, Process};
 use crate::{check, communicators, host};
-use core::ffi::{c_int, c_void};
+use core::ffi::{c_char, c_int};
 use std::sync::atomic::Ordering;
 use weft_base::constants::*;
 use weft_base::{Error, Out, Result, abi};
@@ -11,7 +11,7 @@ use weft_base::{Error, Out, Result, abi};
 ///
 /// # Errors
 /// `MPI_ERR_OTHER` when MPI was initialised before.
-pub fn init(_argc: *mut c_int, _argv: *mut c_void) -> Result {
+pub fn init(_argc: Out<c_int>, _argv: Out<*mut *mut c_char>) -> Result {
     start(MPI_THREAD_SINGLE)
 }
 
@@ -19,7 +19,12 @@ pub fn init(_argc: *mut c_int, _argv: *mut c_void) -> Result {
 ///
 /// # Errors
 /// As [`init`]; `MPI_ERR_ARG` for a level that does not exist.
-pub fn init_thread(_argc: *mut c_int, _argv: *mut c_void, required: c_int, provided: Out<c_int>) -> Result {
+pub fn init_thread(
+    _argc: Out<c_int>,
+    _argv: Out<*mut *mut c_char>,
+    required: c_int,
+    provided: Out<c_int>,
+) -> Result {
     let levels = [MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE];
     if !levels.contains(&required) {
         let text = format!("required is {required}; use an MPI_THREAD_… constant");

@@ -9,17 +9,19 @@ use weft_base::abi::{self, Aint, Callback, Count, Datatype, Offset, Status};
 use weft_base::arguments::{CountOut, Counts, In, Out};
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Comm_compare(comm1: abi::Comm, _comm2: abi::Comm, _result_: *mut c_int) -> c_int {
-    entry::unsupported("MPI_Comm_compare", || Object::Communicator(comm1))
+unsafe extern "C" fn PMPI_Comm_compare(comm1: abi::Comm, comm2: abi::Comm, result_: *mut c_int) -> c_int {
+    entry::begin("MPI_Comm_compare");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::communicators::comm_compare(comm1, comm2, Out::new(result_)) };
+    entry::finish("MPI_Comm_compare", result, || Object::Communicator(comm1))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Comm_create(
-    comm: abi::Comm,
-    _group: abi::Group,
-    _newcomm: *mut abi::Comm,
-) -> c_int {
-    entry::unsupported("MPI_Comm_create", || Object::Communicator(comm))
+unsafe extern "C" fn PMPI_Comm_create(comm: abi::Comm, group: abi::Group, newcomm: *mut abi::Comm) -> c_int {
+    entry::begin("MPI_Comm_create");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::communicators::comm_create(comm, group, Out::new(newcomm)) };
+    entry::finish("MPI_Comm_create", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -45,70 +47,116 @@ unsafe extern "C" fn PMPI_Comm_create_group(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_create_keyval(
-    _comm_copy_attr_fn: Callback,
-    _comm_delete_attr_fn: Callback,
-    _comm_keyval: *mut c_int,
-    _extra_state: *mut c_void,
+    comm_copy_attr_fn: Callback,
+    comm_delete_attr_fn: Callback,
+    comm_keyval: *mut c_int,
+    extra_state: *mut c_void,
 ) -> c_int {
-    entry::unsupported("MPI_Comm_create_keyval", || Object::None)
+    entry::begin("MPI_Comm_create_keyval");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::attributes::comm_create_keyval(
+            comm_copy_attr_fn,
+            comm_delete_attr_fn,
+            Out::new(comm_keyval),
+            extra_state,
+        )
+    };
+    entry::finish("MPI_Comm_create_keyval", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Comm_delete_attr(comm: abi::Comm, _comm_keyval: c_int) -> c_int {
-    entry::unsupported("MPI_Comm_delete_attr", || Object::Communicator(comm))
+unsafe extern "C" fn PMPI_Comm_delete_attr(comm: abi::Comm, comm_keyval: c_int) -> c_int {
+    entry::begin("MPI_Comm_delete_attr");
+    let result = weft_mpi::attributes::comm_delete_attr(comm, comm_keyval);
+    entry::finish("MPI_Comm_delete_attr", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Comm_dup(comm: abi::Comm, _newcomm: *mut abi::Comm) -> c_int {
-    entry::unsupported("MPI_Comm_dup", || Object::Communicator(comm))
+unsafe extern "C" fn PMPI_Comm_dup(comm: abi::Comm, newcomm: *mut abi::Comm) -> c_int {
+    entry::begin("MPI_Comm_dup");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::communicators::comm_dup(comm, Out::new(newcomm)) };
+    entry::finish("MPI_Comm_dup", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_dup_with_info(
     comm: abi::Comm,
-    _info: abi::Info,
-    _newcomm: *mut abi::Comm,
+    info: abi::Info,
+    newcomm: *mut abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Comm_dup_with_info", || Object::Communicator(comm))
+    entry::begin("MPI_Comm_dup_with_info");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::communicators::comm_dup_with_info(comm, info, Out::new(newcomm)) };
+    entry::finish("MPI_Comm_dup_with_info", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Comm_free(_comm: *mut abi::Comm) -> c_int {
-    entry::unsupported("MPI_Comm_free", || Object::None)
+unsafe extern "C" fn PMPI_Comm_free(comm: *mut abi::Comm) -> c_int {
+    entry::begin("MPI_Comm_free");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::communicators::comm_free(Out::new(comm)) };
+    entry::finish("MPI_Comm_free", result, || {
+        match entry::target(
+            // SAFETY: as above.
+            unsafe { Out::new(comm) },
+        ) {
+            Some(handle) => Object::Communicator(handle),
+            None => Object::None,
+        }
+    })
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Comm_free_keyval(_comm_keyval: *mut c_int) -> c_int {
-    entry::unsupported("MPI_Comm_free_keyval", || Object::None)
+unsafe extern "C" fn PMPI_Comm_free_keyval(comm_keyval: *mut c_int) -> c_int {
+    entry::begin("MPI_Comm_free_keyval");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::attributes::comm_free_keyval(Out::new(comm_keyval)) };
+    entry::finish("MPI_Comm_free_keyval", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_get_attr(
     comm: abi::Comm,
-    _comm_keyval: c_int,
-    _attribute_val: *mut c_void,
-    _flag: *mut c_int,
+    comm_keyval: c_int,
+    attribute_val: *mut c_void,
+    flag: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Comm_get_attr", || Object::Communicator(comm))
+    entry::begin("MPI_Comm_get_attr");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::attributes::comm_get_attr(comm, comm_keyval, attribute_val, Out::new(flag)) };
+    entry::finish("MPI_Comm_get_attr", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Comm_get_info(comm: abi::Comm, _info_used: *mut abi::Info) -> c_int {
-    entry::unsupported("MPI_Comm_get_info", || Object::Communicator(comm))
+unsafe extern "C" fn PMPI_Comm_get_info(comm: abi::Comm, info_used: *mut abi::Info) -> c_int {
+    entry::begin("MPI_Comm_get_info");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::communicators::comm_get_info(comm, Out::new(info_used)) };
+    entry::finish("MPI_Comm_get_info", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_get_name(
     comm: abi::Comm,
-    _comm_name: *mut c_char,
-    _resultlen: *mut c_int,
+    comm_name: *mut c_char,
+    resultlen: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Comm_get_name", || Object::Communicator(comm))
+    entry::begin("MPI_Comm_get_name");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::communicators::comm_get_name(comm, Out::new(comm_name), Out::new(resultlen)) };
+    entry::finish("MPI_Comm_get_name", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Comm_group(comm: abi::Comm, _group: *mut abi::Group) -> c_int {
-    entry::unsupported("MPI_Comm_group", || Object::Communicator(comm))
+unsafe extern "C" fn PMPI_Comm_group(comm: abi::Comm, group: *mut abi::Group) -> c_int {
+    entry::begin("MPI_Comm_group");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::communicators::comm_group(comm, Out::new(group)) };
+    entry::finish("MPI_Comm_group", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -131,101 +179,142 @@ unsafe extern "C" fn PMPI_Comm_idup_with_info(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Comm_rank(comm: abi::Comm, _rank: *mut c_int) -> c_int {
-    entry::unsupported("MPI_Comm_rank", || Object::Communicator(comm))
+unsafe extern "C" fn PMPI_Comm_rank(comm: abi::Comm, rank: *mut c_int) -> c_int {
+    entry::begin("MPI_Comm_rank");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::communicators::comm_rank(comm, Out::new(rank)) };
+    entry::finish("MPI_Comm_rank", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Comm_remote_group(comm: abi::Comm, _group: *mut abi::Group) -> c_int {
-    entry::unsupported("MPI_Comm_remote_group", || Object::Communicator(comm))
+unsafe extern "C" fn PMPI_Comm_remote_group(comm: abi::Comm, group: *mut abi::Group) -> c_int {
+    entry::begin("MPI_Comm_remote_group");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::communicators::comm_remote_group(comm, Out::new(group)) };
+    entry::finish("MPI_Comm_remote_group", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Comm_remote_size(comm: abi::Comm, _size: *mut c_int) -> c_int {
-    entry::unsupported("MPI_Comm_remote_size", || Object::Communicator(comm))
+unsafe extern "C" fn PMPI_Comm_remote_size(comm: abi::Comm, size: *mut c_int) -> c_int {
+    entry::begin("MPI_Comm_remote_size");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::communicators::comm_remote_size(comm, Out::new(size)) };
+    entry::finish("MPI_Comm_remote_size", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_set_attr(
     comm: abi::Comm,
-    _comm_keyval: c_int,
-    _attribute_val: *mut c_void,
+    comm_keyval: c_int,
+    attribute_val: *mut c_void,
 ) -> c_int {
-    entry::unsupported("MPI_Comm_set_attr", || Object::Communicator(comm))
+    entry::begin("MPI_Comm_set_attr");
+    let result = weft_mpi::attributes::comm_set_attr(comm, comm_keyval, attribute_val);
+    entry::finish("MPI_Comm_set_attr", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Comm_set_info(comm: abi::Comm, _info: abi::Info) -> c_int {
-    entry::unsupported("MPI_Comm_set_info", || Object::Communicator(comm))
+unsafe extern "C" fn PMPI_Comm_set_info(comm: abi::Comm, info: abi::Info) -> c_int {
+    entry::begin("MPI_Comm_set_info");
+    let result = weft_mpi::communicators::comm_set_info(comm, info);
+    entry::finish("MPI_Comm_set_info", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Comm_set_name(comm: abi::Comm, _comm_name: *const c_char) -> c_int {
-    entry::unsupported("MPI_Comm_set_name", || Object::Communicator(comm))
+unsafe extern "C" fn PMPI_Comm_set_name(comm: abi::Comm, comm_name: *const c_char) -> c_int {
+    entry::begin("MPI_Comm_set_name");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::communicators::comm_set_name(comm, In::new(comm_name)) };
+    entry::finish("MPI_Comm_set_name", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Comm_size(comm: abi::Comm, _size: *mut c_int) -> c_int {
-    entry::unsupported("MPI_Comm_size", || Object::Communicator(comm))
+unsafe extern "C" fn PMPI_Comm_size(comm: abi::Comm, size: *mut c_int) -> c_int {
+    entry::begin("MPI_Comm_size");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::communicators::comm_size(comm, Out::new(size)) };
+    entry::finish("MPI_Comm_size", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_split(
     comm: abi::Comm,
-    _color: c_int,
-    _key: c_int,
-    _newcomm: *mut abi::Comm,
+    color: c_int,
+    key: c_int,
+    newcomm: *mut abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Comm_split", || Object::Communicator(comm))
+    entry::begin("MPI_Comm_split");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::communicators::comm_split(comm, color, key, Out::new(newcomm)) };
+    entry::finish("MPI_Comm_split", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_split_type(
     comm: abi::Comm,
-    _split_type: c_int,
-    _key: c_int,
-    _info: abi::Info,
-    _newcomm: *mut abi::Comm,
+    split_type: c_int,
+    key: c_int,
+    info: abi::Info,
+    newcomm: *mut abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Comm_split_type", || Object::Communicator(comm))
+    entry::begin("MPI_Comm_split_type");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::communicators::comm_split_type(comm, split_type, key, info, Out::new(newcomm)) };
+    entry::finish("MPI_Comm_split_type", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Comm_test_inter(comm: abi::Comm, _flag: *mut c_int) -> c_int {
-    entry::unsupported("MPI_Comm_test_inter", || Object::Communicator(comm))
+unsafe extern "C" fn PMPI_Comm_test_inter(comm: abi::Comm, flag: *mut c_int) -> c_int {
+    entry::begin("MPI_Comm_test_inter");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::communicators::comm_test_inter(comm, Out::new(flag)) };
+    entry::finish("MPI_Comm_test_inter", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Group_compare(
-    _group1: abi::Group,
-    _group2: abi::Group,
-    _result_: *mut c_int,
+    group1: abi::Group,
+    group2: abi::Group,
+    result_: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Group_compare", || Object::None)
+    entry::begin("MPI_Group_compare");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::groups::group_compare(group1, group2, Out::new(result_)) };
+    entry::finish("MPI_Group_compare", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Group_difference(
-    _group1: abi::Group,
-    _group2: abi::Group,
-    _newgroup: *mut abi::Group,
+    group1: abi::Group,
+    group2: abi::Group,
+    newgroup: *mut abi::Group,
 ) -> c_int {
-    entry::unsupported("MPI_Group_difference", || Object::None)
+    entry::begin("MPI_Group_difference");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::groups::group_difference(group1, group2, Out::new(newgroup)) };
+    entry::finish("MPI_Group_difference", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Group_excl(
-    _group: abi::Group,
-    _n: c_int,
-    _ranks: *const c_int,
-    _newgroup: *mut abi::Group,
+    group: abi::Group,
+    n: c_int,
+    ranks: *const c_int,
+    newgroup: *mut abi::Group,
 ) -> c_int {
-    entry::unsupported("MPI_Group_excl", || Object::None)
+    entry::begin("MPI_Group_excl");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::groups::group_excl(group, n, In::new(ranks), Out::new(newgroup)) };
+    entry::finish("MPI_Group_excl", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Group_free(_group: *mut abi::Group) -> c_int {
-    entry::unsupported("MPI_Group_free", || Object::None)
+unsafe extern "C" fn PMPI_Group_free(group: *mut abi::Group) -> c_int {
+    entry::begin("MPI_Group_free");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::groups::group_free(Out::new(group)) };
+    entry::finish("MPI_Group_free", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
@@ -239,71 +328,97 @@ unsafe extern "C" fn PMPI_Group_from_session_pset(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Group_incl(
-    _group: abi::Group,
-    _n: c_int,
-    _ranks: *const c_int,
-    _newgroup: *mut abi::Group,
+    group: abi::Group,
+    n: c_int,
+    ranks: *const c_int,
+    newgroup: *mut abi::Group,
 ) -> c_int {
-    entry::unsupported("MPI_Group_incl", || Object::None)
+    entry::begin("MPI_Group_incl");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::groups::group_incl(group, n, In::new(ranks), Out::new(newgroup)) };
+    entry::finish("MPI_Group_incl", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Group_intersection(
-    _group1: abi::Group,
-    _group2: abi::Group,
-    _newgroup: *mut abi::Group,
+    group1: abi::Group,
+    group2: abi::Group,
+    newgroup: *mut abi::Group,
 ) -> c_int {
-    entry::unsupported("MPI_Group_intersection", || Object::None)
+    entry::begin("MPI_Group_intersection");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::groups::group_intersection(group1, group2, Out::new(newgroup)) };
+    entry::finish("MPI_Group_intersection", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Group_range_excl(
-    _group: abi::Group,
-    _n: c_int,
-    _ranges: *const [c_int; 3],
-    _newgroup: *mut abi::Group,
+    group: abi::Group,
+    n: c_int,
+    ranges: *const [c_int; 3],
+    newgroup: *mut abi::Group,
 ) -> c_int {
-    entry::unsupported("MPI_Group_range_excl", || Object::None)
+    entry::begin("MPI_Group_range_excl");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::groups::group_range_excl(group, n, In::new(ranges), Out::new(newgroup)) };
+    entry::finish("MPI_Group_range_excl", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Group_range_incl(
-    _group: abi::Group,
-    _n: c_int,
-    _ranges: *const [c_int; 3],
-    _newgroup: *mut abi::Group,
+    group: abi::Group,
+    n: c_int,
+    ranges: *const [c_int; 3],
+    newgroup: *mut abi::Group,
 ) -> c_int {
-    entry::unsupported("MPI_Group_range_incl", || Object::None)
+    entry::begin("MPI_Group_range_incl");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::groups::group_range_incl(group, n, In::new(ranges), Out::new(newgroup)) };
+    entry::finish("MPI_Group_range_incl", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Group_rank(_group: abi::Group, _rank: *mut c_int) -> c_int {
-    entry::unsupported("MPI_Group_rank", || Object::None)
+unsafe extern "C" fn PMPI_Group_rank(group: abi::Group, rank: *mut c_int) -> c_int {
+    entry::begin("MPI_Group_rank");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::groups::group_rank(group, Out::new(rank)) };
+    entry::finish("MPI_Group_rank", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Group_size(_group: abi::Group, _size: *mut c_int) -> c_int {
-    entry::unsupported("MPI_Group_size", || Object::None)
+unsafe extern "C" fn PMPI_Group_size(group: abi::Group, size: *mut c_int) -> c_int {
+    entry::begin("MPI_Group_size");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::groups::group_size(group, Out::new(size)) };
+    entry::finish("MPI_Group_size", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Group_translate_ranks(
-    _group1: abi::Group,
-    _n: c_int,
-    _ranks1: *const c_int,
-    _group2: abi::Group,
-    _ranks2: *mut c_int,
+    group1: abi::Group,
+    n: c_int,
+    ranks1: *const c_int,
+    group2: abi::Group,
+    ranks2: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Group_translate_ranks", || Object::None)
+    entry::begin("MPI_Group_translate_ranks");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::groups::group_translate_ranks(group1, n, In::new(ranks1), group2, Out::new(ranks2))
+    };
+    entry::finish("MPI_Group_translate_ranks", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Group_union(
-    _group1: abi::Group,
-    _group2: abi::Group,
-    _newgroup: *mut abi::Group,
+    group1: abi::Group,
+    group2: abi::Group,
+    newgroup: *mut abi::Group,
 ) -> c_int {
-    entry::unsupported("MPI_Group_union", || Object::None)
+    entry::begin("MPI_Group_union");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::groups::group_union(group1, group2, Out::new(newgroup)) };
+    entry::finish("MPI_Group_union", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]

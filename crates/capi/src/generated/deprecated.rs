@@ -9,23 +9,30 @@ use weft_base::abi::{self, Aint, Callback, Count, Datatype, Offset, Status};
 use weft_base::arguments::{CountOut, Counts, In, Out};
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Attr_delete(comm: abi::Comm, _keyval: c_int) -> c_int {
-    entry::unsupported("MPI_Attr_delete", || Object::Communicator(comm))
+unsafe extern "C" fn PMPI_Attr_delete(comm: abi::Comm, keyval: c_int) -> c_int {
+    entry::begin("MPI_Attr_delete");
+    let result = weft_mpi::attributes::attr_delete(comm, keyval);
+    entry::finish("MPI_Attr_delete", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Attr_get(
     comm: abi::Comm,
-    _keyval: c_int,
-    _attribute_val: *mut c_void,
-    _flag: *mut c_int,
+    keyval: c_int,
+    attribute_val: *mut c_void,
+    flag: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Attr_get", || Object::Communicator(comm))
+    entry::begin("MPI_Attr_get");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::attributes::attr_get(comm, keyval, attribute_val, Out::new(flag)) };
+    entry::finish("MPI_Attr_get", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Attr_put(comm: abi::Comm, _keyval: c_int, _attribute_val: *mut c_void) -> c_int {
-    entry::unsupported("MPI_Attr_put", || Object::Communicator(comm))
+unsafe extern "C" fn PMPI_Attr_put(comm: abi::Comm, keyval: c_int, attribute_val: *mut c_void) -> c_int {
+    entry::begin("MPI_Attr_put");
+    let result = weft_mpi::attributes::attr_put(comm, keyval, attribute_val);
+    entry::finish("MPI_Attr_put", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -39,38 +46,53 @@ unsafe extern "C" fn PMPI_Get_elements_x(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Info_get(
-    _info: abi::Info,
-    _key: *const c_char,
-    _valuelen: c_int,
-    _value: *mut c_char,
-    _flag: *mut c_int,
+    info: abi::Info,
+    key: *const c_char,
+    valuelen: c_int,
+    value: *mut c_char,
+    flag: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Info_get", || Object::None)
+    entry::begin("MPI_Info_get");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::info::info_get(info, In::new(key), valuelen, Out::new(value), Out::new(flag)) };
+    entry::finish("MPI_Info_get", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Info_get_valuelen(
-    _info: abi::Info,
-    _key: *const c_char,
-    _valuelen: *mut c_int,
-    _flag: *mut c_int,
+    info: abi::Info,
+    key: *const c_char,
+    valuelen: *mut c_int,
+    flag: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Info_get_valuelen", || Object::None)
+    entry::begin("MPI_Info_get_valuelen");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::info::info_get_valuelen(info, In::new(key), Out::new(valuelen), Out::new(flag)) };
+    entry::finish("MPI_Info_get_valuelen", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Keyval_create(
-    _copy_fn: Callback,
-    _delete_fn: Callback,
-    _keyval: *mut c_int,
-    _extra_state: *mut c_void,
+    copy_fn: Callback,
+    delete_fn: Callback,
+    keyval: *mut c_int,
+    extra_state: *mut c_void,
 ) -> c_int {
-    entry::unsupported("MPI_Keyval_create", || Object::None)
+    entry::begin("MPI_Keyval_create");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::attributes::keyval_create(copy_fn, delete_fn, Out::new(keyval), extra_state) };
+    entry::finish("MPI_Keyval_create", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Keyval_free(_keyval: *mut c_int) -> c_int {
-    entry::unsupported("MPI_Keyval_free", || Object::None)
+unsafe extern "C" fn PMPI_Keyval_free(keyval: *mut c_int) -> c_int {
+    entry::begin("MPI_Keyval_free");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::attributes::keyval_free(Out::new(keyval)) };
+    entry::finish("MPI_Keyval_free", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]

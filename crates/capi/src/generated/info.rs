@@ -9,58 +9,87 @@ use weft_base::abi::{self, Aint, Callback, Count, Datatype, Offset, Status};
 use weft_base::arguments::{CountOut, Counts, In, Out};
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Info_create(_info: *mut abi::Info) -> c_int {
-    entry::unsupported("MPI_Info_create", || Object::None)
+unsafe extern "C" fn PMPI_Info_create(info: *mut abi::Info) -> c_int {
+    entry::begin("MPI_Info_create");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::info::info_create(Out::new(info)) };
+    entry::finish("MPI_Info_create", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Info_create_env(
-    _argc: c_int,
-    _argv: *const *mut c_char,
-    _info: *mut abi::Info,
+    argc: c_int,
+    argv: *const *mut c_char,
+    info: *mut abi::Info,
 ) -> c_int {
-    entry::unsupported("MPI_Info_create_env", || Object::None)
+    entry::begin("MPI_Info_create_env");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::info::info_create_env(argc, In::new(argv), Out::new(info)) };
+    entry::finish("MPI_Info_create_env", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Info_delete(_info: abi::Info, _key: *const c_char) -> c_int {
-    entry::unsupported("MPI_Info_delete", || Object::None)
+unsafe extern "C" fn PMPI_Info_delete(info: abi::Info, key: *const c_char) -> c_int {
+    entry::begin("MPI_Info_delete");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::info::info_delete(info, In::new(key)) };
+    entry::finish("MPI_Info_delete", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Info_dup(_info: abi::Info, _newinfo: *mut abi::Info) -> c_int {
-    entry::unsupported("MPI_Info_dup", || Object::None)
+unsafe extern "C" fn PMPI_Info_dup(info: abi::Info, newinfo: *mut abi::Info) -> c_int {
+    entry::begin("MPI_Info_dup");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::info::info_dup(info, Out::new(newinfo)) };
+    entry::finish("MPI_Info_dup", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Info_free(_info: *mut abi::Info) -> c_int {
-    entry::unsupported("MPI_Info_free", || Object::None)
+unsafe extern "C" fn PMPI_Info_free(info: *mut abi::Info) -> c_int {
+    entry::begin("MPI_Info_free");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::info::info_free(Out::new(info)) };
+    entry::finish("MPI_Info_free", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Info_get_nkeys(_info: abi::Info, _nkeys: *mut c_int) -> c_int {
-    entry::unsupported("MPI_Info_get_nkeys", || Object::None)
+unsafe extern "C" fn PMPI_Info_get_nkeys(info: abi::Info, nkeys: *mut c_int) -> c_int {
+    entry::begin("MPI_Info_get_nkeys");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::info::info_get_nkeys(info, Out::new(nkeys)) };
+    entry::finish("MPI_Info_get_nkeys", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Info_get_nthkey(_info: abi::Info, _n: c_int, _key: *mut c_char) -> c_int {
-    entry::unsupported("MPI_Info_get_nthkey", || Object::None)
+unsafe extern "C" fn PMPI_Info_get_nthkey(info: abi::Info, n: c_int, key: *mut c_char) -> c_int {
+    entry::begin("MPI_Info_get_nthkey");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::info::info_get_nthkey(info, n, Out::new(key)) };
+    entry::finish("MPI_Info_get_nthkey", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Info_get_string(
-    _info: abi::Info,
-    _key: *const c_char,
-    _buflen: *mut c_int,
-    _value: *mut c_char,
-    _flag: *mut c_int,
+    info: abi::Info,
+    key: *const c_char,
+    buflen: *mut c_int,
+    value: *mut c_char,
+    flag: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Info_get_string", || Object::None)
+    entry::begin("MPI_Info_get_string");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::info::info_get_string(info, In::new(key), Out::new(buflen), Out::new(value), Out::new(flag))
+    };
+    entry::finish("MPI_Info_get_string", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Info_set(_info: abi::Info, _key: *const c_char, _value: *const c_char) -> c_int {
-    entry::unsupported("MPI_Info_set", || Object::None)
+unsafe extern "C" fn PMPI_Info_set(info: abi::Info, key: *const c_char, value: *const c_char) -> c_int {
+    entry::begin("MPI_Info_set");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::info::info_set(info, In::new(key), In::new(value)) };
+    entry::finish("MPI_Info_set", result, || Object::None)
 }
 
 entry::aliases! {

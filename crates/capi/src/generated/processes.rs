@@ -9,8 +9,10 @@ use weft_base::abi::{self, Aint, Callback, Count, Datatype, Offset, Status};
 use weft_base::arguments::{CountOut, Counts, In, Out};
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Abort(comm: abi::Comm, _errorcode: c_int) -> c_int {
-    entry::unsupported("MPI_Abort", || Object::Communicator(comm))
+unsafe extern "C" fn PMPI_Abort(comm: abi::Comm, errorcode: c_int) -> c_int {
+    entry::begin("MPI_Abort");
+    let result = weft_mpi::initialize::abort(comm, errorcode);
+    entry::finish("MPI_Abort", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -41,8 +43,19 @@ unsafe extern "C" fn PMPI_Comm_connect(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Comm_disconnect(_comm: *mut abi::Comm) -> c_int {
-    entry::unsupported("MPI_Comm_disconnect", || Object::None)
+unsafe extern "C" fn PMPI_Comm_disconnect(comm: *mut abi::Comm) -> c_int {
+    entry::begin("MPI_Comm_disconnect");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::communicators::comm_disconnect(Out::new(comm)) };
+    entry::finish("MPI_Comm_disconnect", result, || {
+        match entry::target(
+            // SAFETY: as above.
+            unsafe { Out::new(comm) },
+        ) {
+            Some(handle) => Object::Communicator(handle),
+            None => Object::None,
+        }
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -86,37 +99,56 @@ unsafe extern "C" fn PMPI_Comm_spawn_multiple(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Finalize() -> c_int {
-    entry::unsupported("MPI_Finalize", || Object::None)
+    entry::begin("MPI_Finalize");
+    let result = weft_mpi::initialize::finalize();
+    entry::finish("MPI_Finalize", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Finalized(_flag: *mut c_int) -> c_int {
-    entry::unsupported("MPI_Finalized", || Object::None)
+unsafe extern "C" fn PMPI_Finalized(flag: *mut c_int) -> c_int {
+    entry::begin("MPI_Finalized");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::initialize::finalized(Out::new(flag)) };
+    entry::finish("MPI_Finalized", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> c_int {
-    entry::unsupported("MPI_Init", || Object::None)
+unsafe extern "C" fn PMPI_Init(argc: *mut c_int, argv: *mut *mut *mut c_char) -> c_int {
+    entry::begin("MPI_Init");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::initialize::init(Out::new(argc), Out::new(argv)) };
+    entry::finish("MPI_Init", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Init_thread(
-    _argc: *mut c_int,
-    _argv: *mut *mut *mut c_char,
-    _required: c_int,
-    _provided: *mut c_int,
+    argc: *mut c_int,
+    argv: *mut *mut *mut c_char,
+    required: c_int,
+    provided: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Init_thread", || Object::None)
+    entry::begin("MPI_Init_thread");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::initialize::init_thread(Out::new(argc), Out::new(argv), required, Out::new(provided))
+    };
+    entry::finish("MPI_Init_thread", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Initialized(_flag: *mut c_int) -> c_int {
-    entry::unsupported("MPI_Initialized", || Object::None)
+unsafe extern "C" fn PMPI_Initialized(flag: *mut c_int) -> c_int {
+    entry::begin("MPI_Initialized");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::initialize::initialized(Out::new(flag)) };
+    entry::finish("MPI_Initialized", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Is_thread_main(_flag: *mut c_int) -> c_int {
-    entry::unsupported("MPI_Is_thread_main", || Object::None)
+unsafe extern "C" fn PMPI_Is_thread_main(flag: *mut c_int) -> c_int {
+    entry::begin("MPI_Is_thread_main");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::initialize::is_thread_main(Out::new(flag)) };
+    entry::finish("MPI_Is_thread_main", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
@@ -143,8 +175,11 @@ unsafe extern "C" fn PMPI_Publish_name(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Query_thread(_provided: *mut c_int) -> c_int {
-    entry::unsupported("MPI_Query_thread", || Object::None)
+unsafe extern "C" fn PMPI_Query_thread(provided: *mut c_int) -> c_int {
+    entry::begin("MPI_Query_thread");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::initialize::query_thread(Out::new(provided)) };
+    entry::finish("MPI_Query_thread", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]

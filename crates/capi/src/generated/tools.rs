@@ -9,8 +9,10 @@ use weft_base::abi::{self, Aint, Callback, Count, Datatype, Offset, Status};
 use weft_base::arguments::{CountOut, Counts, In, Out};
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Pcontrol(_level: c_int) -> c_int {
-    entry::unsupported("MPI_Pcontrol", || Object::None)
+unsafe extern "C" fn PMPI_Pcontrol(level: c_int) -> c_int {
+    entry::begin("MPI_Pcontrol");
+    let result = weft_mpi::environment::pcontrol(level);
+    entry::finish("MPI_Pcontrol", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
