@@ -1,1 +1,23 @@
-//! loader
+//! Loads one private copy of a program, and of the libraries it brings, for each rank of a process.
+//!
+//! [`examine`] judges a program's file, [`Program::prepare`] reads and edits it once, [`Program::load_copy`] makes
+//! a copy, and [`Copy`] runs it. The crate knows ELF files and the dynamic linker, nothing of what ranks do.
+
+mod cache;
+mod copy;
+mod edit;
+mod enter;
+mod error;
+mod examine;
+pub mod image;
+pub mod libraries;
+pub mod link;
+mod map;
+mod parts;
+mod program;
+mod relocation;
+
+pub use copy::Copy;
+pub use error::{Error, ErrorKind, Result};
+pub use examine::{Note, Reason, ReasonKind, Verdict, examine, examine_with};
+pub use program::{Program, check_bytes};

@@ -1,0 +1,417 @@
+//! Decides from the files whether a program's ranks can be copies in one process, and says why if not.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::image::{Image, Symbol};
+use crate::libraries::{Search, System};
+use crate::link::is_pie;
+use crate::parts::{self, Need, Part};
+use crate::relocation;
+use object::elf;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// How the ranks of a program can run.
+#[derive(Debug, Clone)]
+pub enum Verdict {
+    /// Ranks can be copies in one process.
+    Threads {
+        /// Tells what is different there, for the curious.
+        notes: Vec<Note>,
+    },
+    /// Each rank must be a process of its own.
+    Processes {
+        /// Says why, each with what would help.
+        reasons: Vec<Reason>,
+        /// Tells what else was noticed.
+        notes: Vec<Note>,
+    },
+    /// The file cannot be run at all.
+    NotLoadable(Error),
+}
+
+impl Verdict {
+    /// Lists what to do so that ranks can be copies, each remedy once.
+    pub fn remedies(&self) -> Vec<&str> {
+        let mut all: Vec<&str> = Vec::new();
+        if let Verdict::Processes { reasons, .. } = self {
+            for reason in reasons {
+                if !all.contains(&reason.remedy.as_str()) {
+                    all.push(&reason.remedy);
+                }
+            }
+        }
+        all
+    }
+}
+
+/// Why ranks must be processes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reason {
+    /// Classifies the reason.
+    pub kind: ReasonKind,
+    /// Names the program or the library that is the cause.
+    pub object: PathBuf,
+    /// Says what was found there.
+    pub what: String,
+    /// Says what to do about it.
+    pub remedy: String,
+}
+
+/// Classifies a [`Reason`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ReasonKind {
+    /// Neither the program nor its libraries need our library.
+    NotOurProgram,
+    /// The program needs the library of another implementation.
+    OtherLibrary,
+    /// The program is linked statically.
+    Static,
+    /// The program has fixed addresses.
+    FixedAddress,
+    /// The program has thread-local data at places fixed when the process starts.
+    StaticThreadLocal,
+    /// Data of a library was moved into the program.
+    CopyRelocation,
+    /// Read-only memory would have to be changed for each copy.
+    TextRelocation,
+    /// The program calls what concerns the whole process.
+    ProcessCall,
+    /// The program or a library brings its own heap.
+    OwnAllocator,
+}
+
+impl ReasonKind {
+    /// Tells whether loading copies is impossible; otherwise it works but may not do what the program expects.
+    pub fn is_impossible(self) -> bool {
+        !matches!(
+            self,
+            ReasonKind::NotOurProgram
+                | ReasonKind::ProcessCall
+                | ReasonKind::OwnAllocator
+                | ReasonKind::OtherLibrary
+        )
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.object.display(), self.what)
+    }
+}
+
+/// Something that is no obstacle but good to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// Names the program or library it is about.
+    pub object: PathBuf,
+    /// Says it.
+    pub what: String,
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.object.display(), self.what)
+    }
+}
+
+/// Lists calls that need a process of their own, with what they would do to the other ranks.
+const PROCESS_CALLS: &[(&[&str], &str)] = &[
+    (&["fork", "vfork", "_Fork", "__libc_fork"], "would duplicate all ranks"),
+    (
+        &["execv", "execve", "execvp", "execvpe", "execl", "execlp", "execle", "fexecve"],
+        "would replace all ranks",
+    ),
+    (
+        &[
+            "setuid",
+            "setgid",
+            "seteuid",
+            "setegid",
+            "setreuid",
+            "setregid",
+            "setresuid",
+            "setresgid",
+            "setgroups",
+            "initgroups",
+            "setfsuid",
+            "setfsgid",
+        ],
+        "would change the user of all ranks",
+    ),
+    (&["chroot", "pivot_root", "unshare", "setns"], "would change what all ranks see of the system"),
+    (&["setsid", "setpgid", "setpgrp", "daemon"], "would take all ranks out of the job's process group"),
+    (&["ptrace", "personality", "clone"], "concerns the whole process"),
+];
+
+/// Lists calls that act on all ranks at once, but which programs mostly use harmlessly.
+const SHARED_CALLS: &[&str] = &[
+    "chdir",
+    "fchdir",
+    "umask",
+    "sigaction",
+    "signal",
+    "setitimer",
+    "alarm",
+    "setlocale",
+    "setenv",
+    "putenv",
+    "unsetenv",
+    "setrlimit",
+    "mlockall",
+    "dlopen",
+];
+
+/// Lists the functions whose replacement makes a heap of its own.
+const HEAP: &[&str] = &["malloc", "free", "calloc", "realloc", "memalign", "posix_memalign", "aligned_alloc"];
+
+/// Lists library data whose copies in a program are harmless: pointers that are set before any program runs and
+/// that nobody changes.
+const HARMLESS_COPIES: &[&str] = &["stdin", "stdout", "stderr"];
+
+/// Judges a program; `ours` lists the names under which programs need our library.
+pub fn examine(path: &Path, ours: &[&str]) -> Verdict {
+    examine_with(path, ours, &System::new())
+}
+
+/// Judges a program, finding its libraries by `search`.
+pub fn examine_with(path: &Path, ours: &[&str], search: &dyn Search) -> Verdict {
+    match check_program(path).and_then(|()| parts::collect(path, ours, search)).and_then(|p| judge(&p)) {
+        Err(error) => Verdict::NotLoadable(error),
+        Ok((reasons, notes)) if reasons.is_empty() => Verdict::Threads { notes },
+        Ok((reasons, notes)) => Verdict::Processes { reasons, notes },
+    }
+}
+
+/// Finds what the kernel would refuse.
+pub(crate) fn check_program(path: &Path) -> Result<()> {
+    let data = std::fs::metadata(path)
+        .map_err(|e| Error::new(path, ErrorKind::Unreadable, format!("cannot be read: {e}")))?;
+    if data.is_file() && data.permissions().mode() & 0o111 == 0 {
+        return Err(Error::new(path, ErrorKind::NotExecutable, "is not executable; use chmod +x"));
+    }
+    let file = crate::map::MappedFile::open(path)?;
+    let image = Image::parse(file.bytes()).map_err(|fault| parts::at(path, fault))?;
+    check_kind(&image, path)
+}
+
+/// Finds files that are no programs.
+pub(crate) fn check_kind(image: &Image<'_>, path: &Path) -> Result<()> {
+    let not_a_program = |what: &str| Err(Error::new(path, ErrorKind::NotAProgram, what));
+    match image.kind {
+        elf::ET_REL => return not_a_program("is an object file; link it first"),
+        elf::ET_CORE => return not_a_program("is a core dump"),
+        elf::ET_EXEC | elf::ET_DYN => {}
+        other => return not_a_program(&format!("has an unknown ELF type {other}")),
+    }
+    let entry_is_code = image.loads().any(|s| s.is_executable() && s.holds(image.entry));
+    match image.interpreter() {
+        None if image.segment(elf::PT_INTERP).is_some() => {
+            Err(Error::new(path, ErrorKind::Malformed, "has an unreadable interpreter name"))
+        }
+        None if image.kind == elf::ET_DYN && !is_pie(image) => {
+            not_a_program("is a shared library, not a program; link it with mpicc and without -shared")
+        }
+        Some(interpreter) if !Path::new(interpreter).exists() => Err(Error::new(
+            path,
+            ErrorKind::NoInterpreter,
+            format!("asks for the interpreter {interpreter}, which does not exist; build it on this system"),
+        )),
+        _ if !entry_is_code => Err(Error::new(
+            path,
+            ErrorKind::Malformed,
+            format!("has its entry point {:#x} outside its code", image.entry),
+        )),
+        _ => Ok(()),
+    }
+}
+
+const RELINK: &str = "compile and link it with mpicc";
+
+/// Collects reasons and notes over all parts of a program.
+pub(crate) fn judge(parts: &[Part]) -> Result<(Vec<Reason>, Vec<Note>)> {
+    let mut reasons = Vec::new();
+    let mut notes = Vec::new();
+    let mut ours = false;
+    for (index, part) in parts.iter().enumerate() {
+        let image = part.image()?;
+        let mut add = |kind, what: String, remedy: &str| {
+            reasons.push(Reason { kind, object: part.path.clone(), what, remedy: remedy.into() });
+        };
+        if index == 0 {
+            judge_linking(&image, &mut add);
+        }
+        ours |= part.needs.iter().any(|(_, need)| *need == Need::Ours);
+        for (name, need) in &part.needs {
+            let base = name.rsplit('/').next().unwrap_or(name);
+            if *need != Need::Ours && (base.starts_with("libmpi.so") || base.starts_with("libmpi_abi.so")) {
+                add(ReasonKind::OtherLibrary, format!("uses another implementation's {name}"), RELINK);
+            }
+            if let Need::Private(library) = need {
+                let path = parts[*library].path.clone();
+                let what = format!("is loaded once per rank, needed by {}", part.path.display());
+                if !notes.iter().any(|n: &Note| n.object == path) {
+                    notes.push(Note { object: path, what });
+                }
+            }
+        }
+        judge_relocations(&part.path, &image, &mut add)?;
+        judge_symbols(&part.path, &image, &mut add, &mut notes);
+    }
+    if !ours && !reasons.iter().any(|r| matches!(r.kind, ReasonKind::Static | ReasonKind::OtherLibrary)) {
+        reasons.insert(
+            0,
+            Reason {
+                kind: ReasonKind::NotOurProgram,
+                object: parts[0].path.clone(),
+                what: "is not an MPI program: neither it nor its libraries need the MPI library".into(),
+                remedy: "link it with mpicc if it calls MPI".into(),
+            },
+        );
+    }
+    Ok((reasons, notes))
+}
+
+fn judge_linking(image: &Image<'_>, add: &mut impl FnMut(ReasonKind, String, &str)) {
+    if image.segment(elf::PT_INTERP).is_none() {
+        return add(
+            ReasonKind::Static,
+            "is linked statically".into(),
+            "link it with mpicc and without -static",
+        );
+    }
+    if image.kind == elf::ET_EXEC {
+        add(
+            ReasonKind::FixedAddress,
+            "is linked for a fixed address".into(),
+            "compile and link it with mpicc, without -no-pie",
+        );
+    }
+    if image.segment(elf::PT_TLS).is_some() && (is_pie(image) || image.kind == elf::ET_EXEC) {
+        add(
+            ReasonKind::StaticThreadLocal,
+            "has thread-local data (thread_local or threadprivate) that the linker bound to the process's first \
+             program"
+                .into(),
+            "link it with mpicc, which makes such a program an executable shared object",
+        );
+    }
+}
+
+/// Judges one object alone.
+pub(crate) fn judge_image(path: &Path, image: &Image<'_>) -> Result<(Vec<Reason>, Vec<Note>)> {
+    let (mut reasons, mut notes) = (Vec::new(), Vec::new());
+    let mut add = |kind, what: String, remedy: &str| {
+        reasons.push(Reason { kind, object: path.to_path_buf(), what, remedy: remedy.into() });
+    };
+    judge_linking(image, &mut add);
+    judge_relocations(path, image, &mut add)?;
+    judge_symbols(path, image, &mut add, &mut notes);
+    Ok((reasons, notes))
+}
+
+fn judge_relocations(
+    path: &Path,
+    image: &Image<'_>,
+    add: &mut impl FnMut(ReasonKind, String, &str),
+) -> Result<()> {
+    let flags = image.tag(elf::DT_FLAGS).unwrap_or(0);
+    if image.tag(elf::DT_TEXTREL).is_some() || flags & u64::from(elf::DF_TEXTREL) != 0 {
+        add(
+            ReasonKind::TextRelocation,
+            "has relocations in its code".into(),
+            "compile all of it with -fPIC, as mpicc does",
+        );
+    }
+    let mut copied = BTreeSet::new();
+    let mut static_thread_local = false;
+    for r in image.relocations().map_err(|fault| parts::at(path, fault))? {
+        let symbol = image.symbol(r.symbol).filter(|_| r.symbol != 0);
+        match r.kind {
+            relocation::COPY => {
+                let name = symbol.map_or("?", |s| s.name);
+                if !HARMLESS_COPIES.contains(&name) {
+                    copied.insert(name);
+                }
+            }
+            // The distance of our own data from the thread pointer is known only to what starts with the process.
+            relocation::THREAD_OFFSET => static_thread_local |= symbol.is_none_or(|s| s.defined),
+            _ => {}
+        }
+    }
+    if !copied.is_empty() {
+        add(
+            ReasonKind::CopyRelocation,
+            format!("keeps its own copy of library data ({})", list(&copied)),
+            "compile it with mpicc (-fPIC), all objects and static libraries",
+        );
+    }
+    if static_thread_local && image.segment(elf::PT_TLS).is_some() {
+        add(
+            ReasonKind::StaticThreadLocal,
+            "has thread-local data of the initial-exec model".into(),
+            "compile it without -ftls-model=initial-exec",
+        );
+    }
+    Ok(())
+}
+
+fn judge_symbols(
+    path: &Path,
+    image: &Image<'_>,
+    add: &mut impl FnMut(ReasonKind, String, &str),
+    notes: &mut Vec<Note>,
+) {
+    let symbols: Vec<Symbol<'_>> = image.symbols().collect();
+    let imported: BTreeSet<&str> = symbols.iter().filter(|s| !s.defined).map(|s| s.name).collect();
+    for (calls, effect) in PROCESS_CALLS {
+        let found: BTreeSet<&str> = calls.iter().copied().filter(|c| imported.contains(c)).collect();
+        if !found.is_empty() {
+            add(
+                ReasonKind::ProcessCall,
+                format!("calls {}, which {effect}", list(&found)),
+                "if these calls are never reached, say --ranks-as threads",
+            );
+        }
+    }
+    let shared: BTreeSet<&str> = SHARED_CALLS.iter().copied().filter(|c| imported.contains(c)).collect();
+    if !shared.is_empty() {
+        notes.push(Note {
+            object: path.to_path_buf(),
+            what: format!("calls {}, which act on all ranks of the process", list(&shared)),
+        });
+    }
+    let own: BTreeSet<&str> =
+        symbols.iter().filter(|s| s.defined && HEAP.contains(&s.name)).map(|s| s.name).collect();
+    if own.contains("malloc") || own.contains("free") {
+        add(
+            ReasonKind::OwnAllocator,
+            format!("replaces {}; libc, shared by all ranks, would keep using its own", list(&own)),
+            "link it without that allocator, or preload the allocator for the whole job",
+        );
+    }
+}
+
+/// Joins the first names of a set.
+fn list(names: &BTreeSet<&str>) -> String {
+    let mut text = names.iter().take(6).copied().collect::<Vec<_>>().join(", ");
+    if names.len() > 6 {
+        text.push_str(&format!(" and {} more", names.len() - 6));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn impossible_reasons_stop_loading_and_others_do_not() {
+        assert!(ReasonKind::CopyRelocation.is_impossible());
+        assert!(ReasonKind::StaticThreadLocal.is_impossible());
+        assert!(!ReasonKind::ProcessCall.is_impossible());
+        assert!(!ReasonKind::NotOurProgram.is_impossible());
+    }
+}

@@ -1,0 +1,176 @@
+//! A program made ready for loading: its parts, their templates and the order of their constructors.
+
+use crate::edit::Template;
+use crate::error::{Error, ErrorKind, Result};
+use crate::examine;
+use crate::libraries::{Search, System};
+use crate::parts::{self, Need, Part};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A program whose files were read and edited once, ready to be loaded any number of times.
+#[derive(Debug, Clone)]
+pub struct Program {
+    pub(crate) inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    /// Holds the program first, then its private libraries.
+    pub objects: Vec<Object>,
+    /// Lists the objects so that each comes after those it needs.
+    pub order: Vec<usize>,
+    /// Lists names that the program or a private library defines: references to them are not libc's.
+    pub own_names: HashSet<Box<str>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Object {
+    pub path: PathBuf,
+    /// Holds the path as the dynamic linker's list of objects shows it; lives as long as the process.
+    pub link_name: &'static CString,
+    pub file: crate::map::MappedFile,
+    pub template: Template,
+    /// Holds the edited tables if they must stay visible after loading.
+    pub edited: Option<std::fs::File>,
+}
+
+impl Program {
+    /// Reads and edits a program and its private libraries, and loads the shared ones.
+    ///
+    /// `ours` lists the names under which programs need our library. Risks that [`crate::examine`] reports do not
+    /// matter here, only what makes loading impossible.
+    ///
+    /// # Errors
+    /// Says why the program cannot be loaded as copies.
+    pub fn prepare(path: &Path, ours: &[&str]) -> Result<Program> {
+        Self::prepare_with(path, ours, &System::new())
+    }
+
+    /// Does what [`Program::prepare`] does, finding libraries by `search`.
+    ///
+    /// # Errors
+    /// Says why the program cannot be loaded as copies.
+    pub fn prepare_with(path: &Path, ours: &[&str], search: &dyn Search) -> Result<Program> {
+        examine::check_program(path)?;
+        let parts = parts::collect(path, ours, search)?;
+        let (reasons, _) = examine::judge(&parts)?;
+        let blocking: Vec<_> = reasons.iter().filter(|r| r.kind.is_impossible()).collect();
+        if let Some(first) = blocking.first() {
+            return Err(Error::new(
+                &first.object,
+                ErrorKind::NeedsProcesses,
+                format!("{}; {}, or run its ranks as processes", first.what, first.remedy),
+            ));
+        }
+        crate::copy::load_shared(&shared(&parts))?;
+        Self::from_parts(parts)
+    }
+
+    fn from_parts(parts: Vec<Part>) -> Result<Program> {
+        let page = crate::copy::page_size();
+        let order = order(&parts);
+        let mut own_names = HashSet::new();
+        let mut objects = Vec::new();
+        for part in &parts {
+            let image = part.image()?;
+            let private: HashMap<&str, usize> = part
+                .needs
+                .iter()
+                .filter_map(|(name, need)| match need {
+                    Need::Private(index) => Some((name.as_str(), *index)),
+                    _ => None,
+                })
+                .collect();
+            let template =
+                Template::new(&image, &private, page).map_err(|fault| parts::at(&part.path, fault))?;
+            own_names.extend(image.symbols().filter(|s| s.defined).map(|s| Box::from(s.name)));
+            objects.push(template);
+        }
+        let objects = parts.into_iter().zip(objects).map(|(part, template)| Object::new(part, template));
+        Ok(Program { inner: Arc::new(Inner { objects: objects.collect::<Result<_>>()?, order, own_names }) })
+    }
+
+    /// Returns the program's absolute path.
+    pub fn path(&self) -> &Path {
+        &self.inner.objects[0].path
+    }
+
+    /// Lists the libraries of which each rank gets its own copy.
+    pub fn private_libraries(&self) -> impl Iterator<Item = &Path> {
+        self.inner.objects[1..].iter().map(|o| o.path.as_path())
+    }
+}
+
+impl Object {
+    fn new(part: Part, template: Template) -> Result<Object> {
+        // The linker keeps the pointer for the life of the process, so the name is leaked: once per program.
+        let name = CString::new(part.path.as_os_str().as_bytes())
+            .map_err(|_| Error::new(&part.path, ErrorKind::Unreadable, "has a zero byte in its path"))?;
+        let edited = crate::copy::write_edited(&part.path, part.file.bytes(), &template)?;
+        Ok(Object {
+            path: part.path,
+            link_name: Box::leak(Box::new(name)),
+            file: part.file,
+            template,
+            edited,
+        })
+    }
+}
+
+/// Lists the shared libraries that have to be in the process before a copy is loaded.
+fn shared(parts: &[Part]) -> Vec<PathBuf> {
+    let mut seen = BTreeSet::new();
+    let needs = parts.iter().flat_map(|part| &part.needs);
+    needs
+        .filter_map(|(_, need)| match need {
+            Need::Shared(Some(path)) if seen.insert(path.clone()) => Some(path.clone()),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Orders objects so that each comes after those it needs; in a circle the one met first comes last.
+fn order(parts: &[Part]) -> Vec<usize> {
+    let mut order = Vec::new();
+    let mut seen = vec![false; parts.len()];
+    // A stack of its own instead of recursion: the depth is up to whoever made the files.
+    let mut stack = vec![(0, 0)];
+    seen[0] = true;
+    while let Some((object, next)) = stack.pop() {
+        let Some((_, need)) = parts[object].needs.get(next) else {
+            order.push(object);
+            continue;
+        };
+        stack.push((object, next + 1));
+        if let Need::Private(index) = need
+            && !seen[*index]
+        {
+            seen[*index] = true;
+            stack.push((*index, 0));
+        }
+    }
+    order
+}
+
+/// Parses and edits bytes as [`crate::examine`] and [`Program::prepare`] would, without files: for fuzzing.
+///
+/// # Errors
+/// Says what is wrong with the bytes.
+pub fn check_bytes(bytes: &[u8]) -> Result<(), String> {
+    use crate::image::Image;
+    let path = Path::new("bytes");
+    let image = Image::parse(bytes).map_err(|fault| fault.message)?;
+    examine::check_kind(&image, path).map_err(|error| error.message)?;
+    let names: Vec<String> =
+        image.needed().map_err(|fault| fault.message)?.iter().map(|(name, _)| (*name).to_string()).collect();
+    examine::judge_image(path, &image).map_err(|error| error.message)?;
+    // Once with every library shared and once with every library private.
+    Template::new(&image, &HashMap::new(), 4096).map_err(|fault| fault.message)?;
+    let private = names.iter().enumerate().map(|(index, name)| (name.as_str(), index + 1)).collect();
+    let template = Template::new(&image, &private, 4096).map_err(|fault| fault.message)?;
+    template.check(bytes.len() as u64)
+}
