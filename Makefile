@@ -1,0 +1,48 @@
+# Builds Weft into build/{bin,lib,include,examples}. See CONTRIBUTING.md.
+CARGO ?= cargo
+BUILD ?= build
+PREFIX ?= /usr/local
+TARGET := $(or $(CARGO_TARGET_DIR),target)/release
+PACKAGES := -p weft-capi -p weft-node -p weft-launcher
+
+.PHONY: all binaries run test test-apps bench install clean
+all: binaries $(if $(wildcard crates/launcher/src/bin/*wrapper*),examples)
+
+include mk/examples.mk
+$(EXAMPLES): | binaries
+
+# cargo knows what is out of date; `copy` leaves a file alone that has not changed, so that nothing is rebuilt for it.
+copy = mkdir -p $(dir $(2)) && { cmp -s $(1) $(2) || install -m $(or $(3),755) $(1) $(2); }
+
+binaries:
+	$(CARGO) build --release $(PACKAGES)
+	@$(call copy,$(TARGET)/libmpi_abi.so,$(BUILD)/lib/libmpi_abi.so.1)
+	@ln -sfn libmpi_abi.so.1 $(BUILD)/lib/libmpi_abi.so
+	@$(call copy,$(TARGET)/weft-node,$(BUILD)/lib/weft/weft-node)
+	@$(call copy,$(TARGET)/mpirun,$(BUILD)/bin/mpirun)
+	@ln -sfn mpirun $(BUILD)/bin/mpiexec
+	@$(call copy,$(TARGET)/weft,$(BUILD)/bin/weft)
+	@[ ! -e $(TARGET)/weft-wrapper ] || for name in mpicc mpicxx mpifort; do $(call copy,$(TARGET)/weft-wrapper,$(BUILD)/bin/$$name); done
+	@for header in include/*.h; do $(call copy,$$header,$(BUILD)/$$header,644); done
+
+run: all run-examples
+
+test: all
+	tests/run
+
+test-apps: all
+	tests/apps/run
+
+bench: all
+	$(CARGO) run --release --quiet -p weft-bench
+
+install: all
+	@for file in $$(cd $(BUILD) && find bin lib include examples ! -type d); do \
+		mkdir -p "$(DESTDIR)$(PREFIX)/$$(dirname $$file)" && \
+		cp -P "$(BUILD)/$$file" "$(DESTDIR)$(PREFIX)/$$file" || exit 1; \
+	done
+	@echo "installed in $(DESTDIR)$(PREFIX)"
+
+clean:
+	$(CARGO) clean
+	rm -rf $(BUILD)
