@@ -58,8 +58,7 @@ impl Datatype {
     /// length.
     pub fn vector(count: i64, blocklength: i64, stride: i64, old: &Datatype) -> Result<Datatype> {
         let arguments = [Count(count), Count(blocklength), Count(stride)];
-        let contents =
-            Contents::record(c::MPI_COMBINER_VECTOR, arguments.into_iter(), vec![old.clone()]);
+        let contents = Contents::record(c::MPI_COMBINER_VECTOR, arguments.into_iter(), vec![old.clone()]);
         strided(count, blocklength, i128::from(stride) * i128::from(old.extent()), old, contents)
     }
 
@@ -69,8 +68,7 @@ impl Datatype {
     /// As [`Datatype::vector`].
     pub fn hvector(count: i64, blocklength: i64, stride: i64, old: &Datatype) -> Result<Datatype> {
         let arguments = [Count(count), Count(blocklength), Address(stride)];
-        let contents =
-            Contents::record(c::MPI_COMBINER_HVECTOR, arguments.into_iter(), vec![old.clone()]);
+        let contents = Contents::record(c::MPI_COMBINER_HVECTOR, arguments.into_iter(), vec![old.clone()]);
         strided(count, blocklength, i128::from(stride), old, contents)
     }
 
@@ -161,8 +159,7 @@ impl Datatype {
     /// `MPI_ERR_COUNT` when the upper bound does not fit 63 bits.
     pub fn resized(lb: i64, extent: i64, old: &Datatype) -> Result<Datatype> {
         let arguments = [Address(lb), Address(extent)];
-        let contents =
-            Contents::record(c::MPI_COMBINER_RESIZED, arguments.into_iter(), vec![old.clone()]);
+        let contents = Contents::record(c::MPI_COMBINER_RESIZED, arguments.into_iter(), vec![old.clone()]);
         let mut builder = Builder::new();
         builder.add(old, 1, 0, 0);
         builder.markers = Some((i128::from(lb), i128::from(lb) + i128::from(extent)));

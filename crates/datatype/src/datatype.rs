@@ -81,9 +81,7 @@ impl Contents {
         datatypes: Vec<Datatype>,
     ) -> Self {
         let mut contents = Self { combiner, datatypes, ..Self::default() };
-        let large = arguments
-            .clone()
-            .any(|a| matches!(a, Argument::Count(v) if i32::try_from(v).is_err()));
+        let large = arguments.clone().any(|a| matches!(a, Argument::Count(v) if i32::try_from(v).is_err()));
         for argument in arguments {
             match argument {
                 Argument::Int(v) => contents.integers.push(v),
@@ -208,8 +206,10 @@ impl Builder {
         if layout.layout.depth > MAX_DEPTH {
             return Err(too_deep());
         }
-        let dense =
-            lb == 0 && i64::try_from(size) == Ok(extent) && layout.as_run() == Some(size) && layout.offset == 0;
+        let dense = lb == 0
+            && i64::try_from(size) == Ok(extent)
+            && layout.as_run() == Some(size)
+            && layout.offset == 0;
         Ok(Datatype(Arc::new(Inner {
             size,
             lb,
@@ -224,11 +224,7 @@ impl Builder {
             },
             layout,
             elements,
-            span: Span {
-                data: self.data.map(|_| (true_lb, true_ub)),
-                markers,
-                align: self.align,
-            },
+            span: Span { data: self.data.map(|_| (true_lb, true_ub)), markers, align: self.align },
             parts: self.parts,
             contents,
             nesting: self.nesting,
@@ -241,12 +237,15 @@ impl Builder {
 fn too_deep() -> Error {
     Error::new(
         c::MPI_ERR_TYPE,
-        format!("datatypes are nested more than {MAX_DEPTH} levels deep; describe the layout with fewer levels"),
+        format!(
+            "datatypes are nested more than {MAX_DEPTH} levels deep; describe the layout with fewer levels"
+        ),
     )
 }
 
-static PREDEFINED: LazyLock<[Option<Datatype>; 256]> =
-    LazyLock::new(|| std::array::from_fn(|i| Basic::from_handle(abi::Datatype(0x200 + i)).map(make_predefined)));
+static PREDEFINED: LazyLock<[Option<Datatype>; 256]> = LazyLock::new(|| {
+    std::array::from_fn(|i| Basic::from_handle(abi::Datatype(0x200 + i)).map(make_predefined))
+});
 
 fn make_predefined(basic: Basic) -> Datatype {
     let align = i64::from(basic.description().align);
@@ -414,10 +413,6 @@ impl Datatype {
     /// Returns the required alignment.
     pub fn alignment(&self) -> u64 {
         self.0.span.align as u64
-    }
-
-    pub(crate) fn span(&self) -> &Span {
-        &self.0.span
     }
 
     /// Returns the constructor call that made the type.

@@ -643,7 +643,13 @@ impl<'a> Cursor<'a> {
     fn new(ty: &'a Datatype, buf: *mut u8, count: u64) -> Self {
         let placed = &ty.0.layout;
         let stack = Vec::with_capacity(placed.layout.depth as usize + 1);
-        Self { layout: &placed.layout, at: shift(buf, placed.offset), extent: ty.extent(), left: count, stack }
+        Self {
+            layout: &placed.layout,
+            at: shift(buf, placed.offset),
+            extent: ty.extent(),
+            left: count,
+            stack,
+        }
     }
 
     /// Returns the next piece.
@@ -710,5 +716,20 @@ impl<'a> Cursor<'a> {
                 },
             }
         }
+    }
+}
+
+/// Calls `visit(displacement, length)` for the runs of `count` instances in packing order. Neighbouring elements may
+/// come as one run.
+pub fn for_each_run(ty: &Datatype, count: u64, mut visit: impl FnMut(i64, u64)) {
+    let mut left = count.saturating_mul(ty.size());
+    // The cursor only computes addresses; starting from null they are displacements.
+    let mut cursor = Cursor::new(ty, ptr::null_mut(), count);
+    while left > 0 {
+        let piece = cursor.next();
+        for i in 0..piece.count {
+            visit((piece.at as i64).wrapping_add(piece.stride.wrapping_mul(i as i64)), piece.block);
+        }
+        left -= piece.block * piece.count;
     }
 }

@@ -133,7 +133,12 @@ impl Placed {
                 return Self::new(offset, size, 0, kind);
             }
             Kind::Strided { block, count: inner, stride: step } if continues(step, inner, stride) => {
-                return Self::new(offset, size, 0, Kind::Strided { block, count: inner * count, stride: step });
+                return Self::new(
+                    offset,
+                    size,
+                    0,
+                    Kind::Strided { block, count: inner * count, stride: step },
+                );
             }
             Kind::Loop { count: inner, stride: step, ref body } if continues(step, inner, stride) => {
                 let kind = Kind::Loop { count: inner * count, stride: step, body: body.clone() };

@@ -7,9 +7,10 @@
 mod basic;
 mod construct;
 mod datatype;
+mod distribute;
 mod engine;
 mod layout;
 
 pub use basic::{Basic, Class, Description, Repr};
 pub use datatype::{Contents, Datatype, Envelope};
-pub use engine::{copy, pack, unpack};
+pub use engine::{copy, for_each_run, pack, unpack};

@@ -1,11 +1,264 @@
-//! Reduction operations.
+//! Reduction operations: the predefined ones and the user's.
+//!
+//! A predefined operation is a table of kernels by element type, so applying it costs one load and one indirect call.
+//! The user's functions and the kernels work on addresses the caller vouches for; hence the unsafe code.
+#![allow(unsafe_code)]
 
-/// An operation.
-pub struct Op(());
+mod kernels;
+mod number;
+
+use core::ffi::{c_int, c_void};
+use kernels::Kernel;
+use std::sync::LazyLock;
+use weft_base::abi::{self, Callback, Count};
+use weft_base::constants as c;
+use weft_base::{Error, Result};
+use weft_datatype::{Basic, Datatype};
+
+/// The predefined operations.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    Sum,
+    Minimum,
+    Maximum,
+    Product,
+    BitAnd,
+    BitOr,
+    BitXor,
+    LogicalAnd,
+    LogicalOr,
+    LogicalXor,
+    MinimumLocation,
+    MaximumLocation,
+    Replace,
+    NoOp,
+}
+
+const PREDEFINED: [(Kind, abi::Op, &str); 14] = [
+    (Kind::Sum, c::MPI_SUM, "MPI_SUM"),
+    (Kind::Minimum, c::MPI_MIN, "MPI_MIN"),
+    (Kind::Maximum, c::MPI_MAX, "MPI_MAX"),
+    (Kind::Product, c::MPI_PROD, "MPI_PROD"),
+    (Kind::BitAnd, c::MPI_BAND, "MPI_BAND"),
+    (Kind::BitOr, c::MPI_BOR, "MPI_BOR"),
+    (Kind::BitXor, c::MPI_BXOR, "MPI_BXOR"),
+    (Kind::LogicalAnd, c::MPI_LAND, "MPI_LAND"),
+    (Kind::LogicalOr, c::MPI_LOR, "MPI_LOR"),
+    (Kind::LogicalXor, c::MPI_LXOR, "MPI_LXOR"),
+    (Kind::MinimumLocation, c::MPI_MINLOC, "MPI_MINLOC"),
+    (Kind::MaximumLocation, c::MPI_MAXLOC, "MPI_MAXLOC"),
+    (Kind::Replace, c::MPI_REPLACE, "MPI_REPLACE"),
+    (Kind::NoOp, c::MPI_NO_OP, "MPI_NO_OP"),
+];
+
+/// `MPI_User_function`
+type Small = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut abi::Datatype);
+/// `MPI_User_function_c`
+type Large = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut Count, *mut abi::Datatype);
+
+/// A reduction operation. Cloning is cheap.
+#[derive(Clone)]
+pub struct Op(Inner);
+
+#[derive(Clone)]
+enum Inner {
+    Predefined { kind: Kind, name: &'static str, kernels: &'static [Option<Kernel>; 256] },
+    Small { function: Small, commutative: bool },
+    Large { function: Large, commutative: bool },
+}
+
+/// Handles of predefined operations lie below this distance from the first.
+const HANDLES: usize = 32;
+
+static OPS: LazyLock<[Option<Op>; HANDLES]> = LazyLock::new(|| {
+    let mut ops = [const { None }; HANDLES];
+    for (kind, handle, name) in PREDEFINED {
+        let mut kernels = Box::new([None; 256]);
+        for basic in Basic::all() {
+            kernels[basic.index()] = kernels::kernel(kind, basic);
+        }
+        let op = Op(Inner::Predefined { kind, name, kernels: Box::leak(kernels) });
+        ops[handle.0 - c::MPI_OP_NULL.0] = Some(op);
+    }
+    ops
+});
 
 impl Op {
-    /// Returns a predefined operation.
-    pub fn predefined(_handle: weft_base::abi::Op) -> Option<&'static Op> {
-        None
+    /// Returns the predefined operation of a handle, or nothing when the handle is not a predefined one.
+    #[inline]
+    pub fn predefined(handle: abi::Op) -> Option<&'static Op> {
+        OPS.get(handle.0.wrapping_sub(c::MPI_OP_NULL.0))?.as_ref()
+    }
+
+    /// Creates a user's operation; `large` says that the function takes its length as `MPI_Count *`.
+    ///
+    /// # Safety
+    /// `function` is a function of type `MPI_User_function` (or `MPI_User_function_c`) that lives as long as the
+    /// operation.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG` for a null pointer.
+    pub unsafe fn user(function: Callback, commute: bool, large: bool) -> Result<Op> {
+        if function.is_null() {
+            return Err(Error::new(c::MPI_ERR_ARG, "user_fn is a null pointer; pass a function"));
+        }
+        // SAFETY: non-null and of that type by this function's contract.
+        Ok(Op(unsafe {
+            if large {
+                let function = core::mem::transmute::<Callback, Large>(function);
+                Inner::Large { function, commutative: commute }
+            } else {
+                let function = core::mem::transmute::<Callback, Small>(function);
+                Inner::Small { function, commutative: commute }
+            }
+        }))
+    }
+
+    /// Tells whether operands may be exchanged.
+    #[inline]
+    pub fn is_commutative(&self) -> bool {
+        match self.0 {
+            Inner::Predefined { kind, .. } => !matches!(kind, Kind::Replace | Kind::NoOp),
+            Inner::Small { commutative, .. } | Inner::Large { commutative, .. } => commutative,
+        }
+    }
+
+    /// Tells whether this is a predefined operation.
+    #[inline]
+    pub fn is_predefined(&self) -> bool {
+        matches!(self.0, Inner::Predefined { .. })
+    }
+
+    /// Checks that a reduction may apply the operation to the datatype.
+    ///
+    /// # Errors
+    /// `MPI_ERR_OP` for a combination the standard does not define.
+    #[inline]
+    pub fn check(&self, ty: &Datatype) -> Result {
+        let Inner::Predefined { kernels, .. } = self.0 else { return Ok(()) };
+        match ty.as_predefined() {
+            Some(basic) if kernels[basic.index()].is_some() => Ok(()),
+            _ => Err(self.undefined(ty)),
+        }
+    }
+
+    /// Checks that an accumulate function may apply the operation to the element kind of the datatype.
+    ///
+    /// # Errors
+    /// `MPI_ERR_OP` for a user's operation and for a combination the standard does not define.
+    pub fn check_accumulate(&self, ty: &Datatype) -> Result {
+        match (&self.0, ty.basic()) {
+            (Inner::Predefined { kind: Kind::Replace | Kind::NoOp, .. }, _) => Ok(()),
+            (Inner::Predefined { kernels, .. }, Some(basic)) if kernels[basic.index()].is_some() => Ok(()),
+            _ => Err(self.undefined(ty)),
+        }
+    }
+
+    #[cold]
+    fn undefined(&self, ty: &Datatype) -> Error {
+        let Inner::Predefined { kind, name, .. } = self.0 else {
+            let message = "op is a user-defined operation; accumulate functions take predefined ones only";
+            return Error::new(c::MPI_ERR_OP, message);
+        };
+        let message = match ty.as_predefined() {
+            _ if matches!(kind, Kind::Replace | Kind::NoOp) => {
+                format!("op {name} is for accumulate functions only, not for reductions")
+            }
+            Some(basic) => format!("op {name} is not defined for datatype {}", basic.name()),
+            None => format!(
+                "op {name} is predefined and not defined for derived datatypes; use MPI_Op_create for them"
+            ),
+        };
+        Error::new(c::MPI_ERR_OP, message)
+    }
+
+    /// Computes `inout[i] = input[i] op inout[i]` for `count` elements. `handle` is what a user's function gets to
+    /// see as the datatype.
+    ///
+    /// # Safety
+    /// `check` (or `check_accumulate`) accepted `ty`; both buffers hold `count` elements of it, `inout` may be
+    /// written, and they do not overlap.
+    ///
+    /// # Panics
+    /// If the operation is not defined for the type.
+    #[inline]
+    pub unsafe fn apply(
+        &self,
+        ty: &Datatype,
+        handle: abi::Datatype,
+        input: *const u8,
+        inout: *mut u8,
+        count: u64,
+    ) {
+        if let (Inner::Predefined { kernels, .. }, Some(basic)) = (&self.0, ty.as_predefined()) {
+            if let Some(kernel) = kernels[basic.index()] {
+                // SAFETY: the caller's promise; the kernel belongs to the element type.
+                return unsafe { kernel(input, inout, count as usize) };
+            }
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.apply_other(ty, handle, input, inout, count) }
+    }
+
+    /// Applies what is not one kernel on dense elements.
+    ///
+    /// # Safety
+    /// As [`Op::apply`].
+    unsafe fn apply_other(
+        &self,
+        ty: &Datatype,
+        mut handle: abi::Datatype,
+        input: *const u8,
+        inout: *mut u8,
+        count: u64,
+    ) {
+        let input_void = input.cast_mut().cast::<c_void>();
+        match &self.0 {
+            Inner::Predefined { kind: Kind::NoOp, .. } => {}
+            Inner::Predefined { kind: Kind::Replace, .. } => {
+                // SAFETY: the caller's promise.
+                unsafe { weft_datatype::copy(input, count, ty, inout, count, ty) };
+            }
+            Inner::Predefined { name, kernels, .. } => {
+                let kernel = ty.basic().and_then(|basic| kernels[basic.index()].map(|k| (k, basic)));
+                let Some((kernel, basic)) = kernel else {
+                    panic!("{name} applied to {ty:?}, which check() refuses")
+                };
+                let element = Datatype::of(basic);
+                weft_datatype::for_each_run(ty, count, |offset, bytes| {
+                    let n = (bytes / element.size()) as usize;
+                    let (from, to) =
+                        (input.wrapping_offset(offset as isize), inout.wrapping_offset(offset as isize));
+                    // SAFETY: the run belongs to the elements for which the caller vouches.
+                    unsafe { kernel(from, to, n) };
+                });
+            }
+            Inner::Small { function, .. } => {
+                // Lengths beyond `int` go to the function in several calls.
+                let mut done = 0;
+                while done < count {
+                    let n = (count - done).min(c_int::MAX as u64);
+                    let mut length = n as c_int;
+                    let at = (done as i64).wrapping_mul(ty.extent()) as isize;
+                    // SAFETY: the user's function gets what MPI_Op_create promises it.
+                    unsafe {
+                        function(
+                            input_void.wrapping_byte_offset(at),
+                            inout.cast::<c_void>().wrapping_byte_offset(at),
+                            &mut length,
+                            &mut handle,
+                        );
+                    }
+                    done += n;
+                }
+            }
+            Inner::Large { function, .. } => {
+                let mut length = count as Count;
+                if count > 0 {
+                    // SAFETY: as above.
+                    unsafe { function(input_void, inout.cast(), &mut length, &mut handle) };
+                }
+            }
+        }
     }
 }

@@ -1,0 +1,207 @@
+//! The loops of the predefined operations, one function for each operation and representation.
+//!
+//! They take raw addresses, which may be unaligned (packed data), and leave vectorising to the compiler.
+#![allow(unsafe_code)]
+
+use crate::Kind;
+use crate::number::{Bits, Complex, Half, LongDouble, Number, Pair, Quadruple};
+use weft_base::constants as c;
+use weft_datatype::{Basic, Class, Repr};
+
+/// Computes `inout[i] = input[i] op inout[i]` for `count` elements.
+///
+/// # Safety
+/// Both point to `count` elements of the kernel's type, `inout` also for writes; they do not overlap.
+pub(crate) type Kernel = unsafe fn(input: *const u8, inout: *mut u8, count: usize);
+
+trait Function<T> {
+    fn call(input: T, inout: T) -> T;
+}
+
+unsafe fn each<T: Copy, F: Function<T>>(input: *const u8, inout: *mut u8, count: usize) {
+    let (input, inout) = (input.cast::<T>(), inout.cast::<T>());
+    for i in 0..count {
+        // SAFETY: `i` is below `count`, for which the caller vouches.
+        unsafe {
+            let result = F::call(input.add(i).read_unaligned(), inout.add(i).read_unaligned());
+            inout.add(i).write_unaligned(result);
+        }
+    }
+}
+
+macro_rules! functions {
+    ($($name:ident<$bound:ident>($a:ident, $b:ident) $body:expr;)*) => {$(
+        struct $name;
+        impl<T: $bound> Function<T> for $name {
+            #[inline(always)]
+            fn call($a: T, $b: T) -> T {
+                $body
+            }
+        }
+    )*};
+}
+
+functions! {
+    Sum<Number>(a, b) a.add(b);
+    Product<Number>(a, b) a.multiply(b);
+    Maximum<Number>(a, b) if b.less(a) { a } else { b };
+    Minimum<Number>(a, b) if a.less(b) { a } else { b };
+    BitAnd<Bits>(a, b) a & b;
+    BitOr<Bits>(a, b) a | b;
+    BitXor<Bits>(a, b) a ^ b;
+    LogicalAnd<Bits>(a, b) T::from_truth(a.truth() & b.truth());
+    LogicalOr<Bits>(a, b) T::from_truth(a.truth() | b.truth());
+    LogicalXor<Bits>(a, b) T::from_truth(a.truth() ^ b.truth());
+}
+
+struct ComplexSum;
+impl<T: Number> Function<Complex<T>> for ComplexSum {
+    #[inline(always)]
+    fn call(a: Complex<T>, b: Complex<T>) -> Complex<T> {
+        a.sum(b)
+    }
+}
+
+struct ComplexProduct;
+impl<T: Number> Function<Complex<T>> for ComplexProduct {
+    #[inline(always)]
+    fn call(a: Complex<T>, b: Complex<T>) -> Complex<T> {
+        a.product(b)
+    }
+}
+
+#[inline(always)]
+fn lower_index<V: Copy, I: Number>(a: Pair<V, I>, b: Pair<V, I>) -> Pair<V, I> {
+    if b.index.less(a.index) { b } else { a }
+}
+
+struct MaximumLocation;
+impl<V: Number, I: Number> Function<Pair<V, I>> for MaximumLocation {
+    #[inline(always)]
+    fn call(a: Pair<V, I>, b: Pair<V, I>) -> Pair<V, I> {
+        if b.value.less(a.value) {
+            a
+        } else if a.value.less(b.value) {
+            b
+        } else {
+            lower_index(a, b)
+        }
+    }
+}
+
+struct MinimumLocation;
+impl<V: Number, I: Number> Function<Pair<V, I>> for MinimumLocation {
+    #[inline(always)]
+    fn call(a: Pair<V, I>, b: Pair<V, I>) -> Pair<V, I> {
+        if a.value.less(b.value) {
+            a
+        } else if b.value.less(a.value) {
+            b
+        } else {
+            lower_index(a, b)
+        }
+    }
+}
+
+fn arithmetic<T: Number>(kind: Kind) -> Option<Kernel> {
+    Some(match kind {
+        Kind::Sum => each::<T, Sum>,
+        Kind::Product => each::<T, Product>,
+        Kind::Maximum => each::<T, Maximum>,
+        Kind::Minimum => each::<T, Minimum>,
+        _ => return None,
+    })
+}
+
+fn complex<T: Number>(kind: Kind) -> Option<Kernel> {
+    Some(match kind {
+        Kind::Sum => each::<Complex<T>, ComplexSum>,
+        Kind::Product => each::<Complex<T>, ComplexProduct>,
+        _ => return None,
+    })
+}
+
+fn bitwise<T: Bits>(kind: Kind) -> Option<Kernel> {
+    Some(match kind {
+        Kind::BitAnd => each::<T, BitAnd>,
+        Kind::BitOr => each::<T, BitOr>,
+        Kind::BitXor => each::<T, BitXor>,
+        _ => return None,
+    })
+}
+
+fn logical<T: Bits>(kind: Kind) -> Option<Kernel> {
+    Some(match kind {
+        Kind::LogicalAnd => each::<T, LogicalAnd>,
+        Kind::LogicalOr => each::<T, LogicalOr>,
+        Kind::LogicalXor => each::<T, LogicalXor>,
+        _ => return None,
+    })
+}
+
+fn location<V: Number, I: Number>(kind: Kind) -> Option<Kernel> {
+    Some(match kind {
+        Kind::MaximumLocation => each::<Pair<V, I>, MaximumLocation>,
+        Kind::MinimumLocation => each::<Pair<V, I>, MinimumLocation>,
+        _ => return None,
+    })
+}
+
+macro_rules! by_integer {
+    ($function:ident, $repr:expr, $kind:expr) => {
+        match $repr {
+            Repr::I8 => $function::<i8>($kind),
+            Repr::I16 => $function::<i16>($kind),
+            Repr::I32 => $function::<i32>($kind),
+            Repr::I64 => $function::<i64>($kind),
+            Repr::I128 => $function::<i128>($kind),
+            Repr::U8 => $function::<u8>($kind),
+            Repr::U16 => $function::<u16>($kind),
+            Repr::U32 => $function::<u32>($kind),
+            Repr::U64 => $function::<u64>($kind),
+            _ => None,
+        }
+    };
+}
+
+macro_rules! by_float {
+    ($function:ident, $repr:expr, $kind:expr) => {
+        match $repr {
+            Repr::F16 => $function::<Half>($kind),
+            Repr::F32 => $function::<f32>($kind),
+            Repr::F64 => $function::<f64>($kind),
+            Repr::LongDouble => $function::<LongDouble>($kind),
+            Repr::F128 => $function::<Quadruple>($kind),
+            _ => None,
+        }
+    };
+}
+
+/// Returns the kernel of an operation on a predefined type, or nothing when the standard does not define it.
+pub(crate) fn kernel(kind: Kind, basic: Basic) -> Option<Kernel> {
+    let repr = basic.description().repr;
+    match basic.description().class {
+        Class::CInteger => by_integer!(arithmetic, repr, kind)
+            .or_else(|| by_integer!(bitwise, repr, kind))
+            .or_else(|| by_integer!(logical, repr, kind)),
+        Class::FortranInteger | Class::MultiLanguage => {
+            by_integer!(arithmetic, repr, kind).or_else(|| by_integer!(bitwise, repr, kind))
+        }
+        Class::Floating => by_float!(arithmetic, repr, kind),
+        Class::Complex => by_float!(complex, repr, kind),
+        Class::Logical => by_integer!(logical, repr, kind),
+        Class::Byte => by_integer!(bitwise, repr, kind),
+        Class::Pair => match basic.handle() {
+            c::MPI_FLOAT_INT => location::<f32, i32>(kind),
+            c::MPI_DOUBLE_INT => location::<f64, i32>(kind),
+            c::MPI_LONG_INT => location::<i64, i32>(kind),
+            c::MPI_2INT | c::MPI_2INTEGER => location::<i32, i32>(kind),
+            c::MPI_SHORT_INT => location::<i16, i32>(kind),
+            c::MPI_LONG_DOUBLE_INT => location::<LongDouble, i32>(kind),
+            c::MPI_2REAL => location::<f32, f32>(kind),
+            c::MPI_2DOUBLE_PRECISION => location::<f64, f64>(kind),
+            _ => None,
+        },
+        Class::None => None,
+    }
+}
