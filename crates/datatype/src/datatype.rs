@@ -250,12 +250,14 @@ static PREDEFINED: LazyLock<[Option<Datatype>; 256]> = LazyLock::new(|| {
 fn make_predefined(basic: Basic) -> Datatype {
     let align = i64::from(basic.description().align);
     let size = basic.size() as i64;
-    let (layout, end) = match basic.pair() {
+    let (layout, end, parts) = match basic.pair() {
         Some((value, index, at)) => {
-            let parts = [Placed::run(0, value.size()), Placed::run(at, index.size())];
-            (Placed::sequence(parts), at + index.size() as i64)
+            let runs = [Placed::run(0, value.size()), Placed::run(at, index.size())];
+            // The table is being made, so the parts are objects of their own.
+            let parts = vec![(make_predefined(value), 1), (make_predefined(index), 1)];
+            (Placed::sequence(runs), at + index.size() as i64, parts)
         }
-        None => (Placed::run(0, basic.size()), size),
+        None => (Placed::run(0, basic.size()), size, Vec::new()),
     };
     let extent = (end + align - 1) / align * align;
     Datatype(Arc::new(Inner {
@@ -268,9 +270,9 @@ fn make_predefined(basic: Basic) -> Datatype {
         handle: Some(basic),
         basic: Some(basic),
         layout,
-        elements: 1,
+        elements: parts.len().max(1) as u64,
         span: Span { data: Some((0, end)), markers: None, align },
-        parts: Vec::new(),
+        parts,
         contents: Contents { combiner: c::MPI_COMBINER_NAMED, ..Contents::default() },
         nesting: 0,
         committed: AtomicBool::new(true),
