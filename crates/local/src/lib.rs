@@ -1,1 +1,5 @@
-//! local
+//! The transport between ranks of one host.
+
+mod ring;
+
+pub use ring::{Header, PAYLOAD, Ring, SLOTS};

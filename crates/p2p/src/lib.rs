@@ -1,1 +1,24 @@
-//! p2p
+//! Point-to-point messages: matching, protocols, requests, probes.
+//!
+//! Start at `engine` for the ways of a message, `operation` for who may touch what, `matching` for the pure core.
+
+mod buffered;
+mod endpoint;
+mod engine;
+pub mod matching;
+mod nonblocking;
+mod operation;
+mod pool;
+mod probe;
+mod requests;
+mod wait;
+
+pub use buffered::{Buffers, Scope, Scopes};
+pub use endpoint::Endpoint;
+pub use engine::{Engine, Limits, Mode};
+pub use matching::Envelope;
+pub use nonblocking::Persistent;
+pub use operation::Buffer;
+pub use probe::Matched;
+pub use requests::{COMPLETED_SEND, Completion, Requests, Work};
+pub use wait::{note_failure, note_success};

@@ -1,0 +1,423 @@
+//! The receiving side of one rank: its queues, its rings, its requests, and who sleeps.
+#![allow(unsafe_code)]
+
+use crate::engine::{envelope_of, finish};
+use crate::matching::{Envelope, Holds, Position, Queue};
+use crate::operation::Operation;
+use crate::pool::{Block, Pool};
+use crate::requests::Requests;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use weft_local::{Header, PAYLOAD, Ring};
+use weft_sched::Thread;
+use weft_sync::{CachePadded, Lock, LockGuard};
+
+/// The address of an operation in matching. Valid until the operation is complete; who takes it out of matching
+/// owns it (see the page of `operation`).
+#[derive(Clone, Copy)]
+pub(crate) struct Reference(*const Operation);
+
+// SAFETY: an operation may be touched by any thread that owns it; see `operation`.
+unsafe impl Send for Reference {}
+
+impl From<&Operation> for Reference {
+    fn from(operation: &Operation) -> Self {
+        Self(operation)
+    }
+}
+
+impl Reference {
+    /// Returns the operation.
+    #[inline]
+    pub(crate) fn get<'a>(self) -> &'a Operation {
+        // SAFETY: references are taken out of matching by one party, which is the one that completes the operation,
+        // and its owner keeps it in place until then.
+        unsafe { &*self.0 }
+    }
+}
+
+/// The data of an unexpected message.
+pub(crate) enum Payload {
+    /// A few bytes, beside the envelope.
+    Inline([u8; PAYLOAD]),
+    /// A copy in memory of the library.
+    Pooled(Block),
+    /// Still with the sender, whose operation this is.
+    Remote(Reference),
+}
+
+impl Payload {
+    /// Returns how many bytes of the library's memory the message takes, with its envelope.
+    pub(crate) fn cost(&self) -> u64 {
+        match self {
+            Self::Inline(_) => 128,
+            Self::Pooled(block) => block.cost(),
+            Self::Remote(_) => 0,
+        }
+    }
+}
+
+/// An unexpected message.
+pub(crate) struct Message {
+    /// The length of the data.
+    pub bytes: u64,
+    pub payload: Payload,
+}
+
+/// What the lock of an endpoint guards.
+pub(crate) struct State {
+    pub posted: Queue<Reference>,
+    pub unexpected: Queue<Message>,
+    pub unexpected_bytes: u64,
+    pub pool: Pool,
+    /// Threads that wait in a probe, and for what.
+    pub probers: Vec<(Envelope, &'static Thread)>,
+}
+
+/// The most rings that may lead to one rank, whatever the settings say.
+const RINGS: usize = 16;
+
+/// How many pairs a sender remembers; a power of two.
+const PAIRS: usize = 64;
+
+/// How many short messages to a rank that ran on another core make it worth a ring.
+const TALKATIVE: u32 = 8;
+
+/// A rank that leads to this one by a ring.
+#[derive(Default)]
+struct Incoming {
+    source: AtomicU32,
+    ring: AtomicPtr<Ring>,
+}
+
+/// What a sender remembers of a target. Only the rank's own thread touches it.
+#[derive(Default)]
+struct Pair {
+    /// The target's rank plus one; zero for none.
+    target: AtomicU32,
+    /// Short messages that found it running on another core.
+    count: AtomicU32,
+    ring: AtomicPtr<Ring>,
+}
+
+/// One rank, as its peers and its own threads see it.
+pub struct Endpoint {
+    /// Read at every send to this rank, written rarely.
+    shared: CachePadded<Shared>,
+    /// Written at every arrival by the lock; polled by the receiver.
+    arrived: CachePadded<Arrived>,
+    /// Of the rank's own thread.
+    pairs: OnceLock<Box<[Pair; PAIRS]>>,
+    state: CachePadded<Lock<State>>,
+    requests: Requests,
+    /// Buffers for buffered sends.
+    pub(crate) buffers: crate::buffered::Buffers,
+}
+
+struct Shared {
+    rank: u32,
+    owner: AtomicPtr<Thread>,
+    owner_asleep: AtomicBool,
+    others_asleep: AtomicU32,
+    ring_count: AtomicUsize,
+    incoming: OnceLock<Box<[Incoming; RINGS]>>,
+}
+
+struct Arrived {
+    /// Counts unexpected messages that arrived by the lock.
+    arrivals: AtomicU32,
+    /// Whether there are unexpected messages.
+    unexpected: AtomicBool,
+}
+
+impl Endpoint {
+    pub(crate) fn new(rank: u32) -> Self {
+        Self {
+            shared: CachePadded(Shared {
+                rank,
+                owner: AtomicPtr::default(),
+                owner_asleep: AtomicBool::new(false),
+                others_asleep: AtomicU32::new(0),
+                ring_count: AtomicUsize::new(0),
+                incoming: OnceLock::new(),
+            }),
+            arrived: CachePadded(Arrived { arrivals: AtomicU32::new(0), unexpected: AtomicBool::new(false) }),
+            pairs: OnceLock::new(),
+            state: CachePadded(Lock::new(State {
+                posted: Queue::new(Holds::Patterns),
+                unexpected: Queue::new(Holds::Messages),
+                unexpected_bytes: 0,
+                pool: Pool::default(),
+                probers: Vec::new(),
+            })),
+            requests: Requests::new(),
+            buffers: crate::buffered::Buffers::default(),
+        }
+    }
+
+    /// Returns the rank in the job.
+    #[inline]
+    pub fn rank(&self) -> u32 {
+        self.shared.rank
+    }
+
+    /// Returns the rank's requests.
+    #[inline]
+    pub fn requests(&self) -> &Requests {
+        &self.requests
+    }
+
+    pub(crate) fn set_owner(&self, thread: &'static Thread) {
+        self.shared.owner.store(core::ptr::from_ref(thread).cast_mut(), Ordering::Release);
+    }
+
+    /// Tells whether the calling thread is the rank's own.
+    #[inline]
+    fn is_owner(&self, thread: &'static Thread) -> bool {
+        core::ptr::eq(self.shared.owner.load(Ordering::Relaxed), thread)
+    }
+
+    #[inline]
+    pub(crate) fn lock(&self) -> LockGuard<'_, State> {
+        self.state.lock()
+    }
+
+    // ---- sleep ----
+
+    /// Tells whether a thread of the rank is parked, or about to park, for a message.
+    #[inline]
+    pub(crate) fn is_asleep(&self) -> bool {
+        self.shared.owner_asleep.load(Ordering::Relaxed)
+            || self.shared.others_asleep.load(Ordering::Relaxed) != 0
+    }
+
+    /// Parks the calling thread, unless a ring holds something; see "Parking" on the page of `engine`.
+    pub(crate) fn park(&self, me: &'static Thread) {
+        let owner = self.is_owner(me);
+        if owner {
+            // A swap rather than a store and a fence: the same order, one instruction.
+            self.shared.owner_asleep.swap(true, Ordering::SeqCst);
+        } else {
+            self.shared.others_asleep.fetch_add(1, Ordering::SeqCst);
+        }
+        // Pairs with the fence of `Engine::send`.
+        std::sync::atomic::fence(Ordering::SeqCst);
+        if !self.rings_ready() {
+            weft_sched::park();
+        }
+        if owner {
+            self.shared.owner_asleep.store(false, Ordering::Relaxed);
+        } else {
+            self.shared.others_asleep.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    // ---- rings ----
+
+    /// Tells whether any ring leads here.
+    #[inline]
+    pub(crate) fn has_rings(&self) -> bool {
+        self.shared.ring_count.load(Ordering::Acquire) != 0
+    }
+
+    #[inline]
+    fn incoming(&self) -> &[Incoming] {
+        let count = self.shared.ring_count.load(Ordering::Acquire);
+        match self.shared.incoming.get() {
+            Some(all) => &all[..count.min(RINGS)],
+            None => &[],
+        }
+    }
+
+    #[inline]
+    fn rings(&self) -> impl Iterator<Item = &Ring> {
+        // SAFETY: entries below the count point to rings that live as long as the endpoint.
+        self.incoming().iter().map(|i| unsafe { &*i.ring.load(Ordering::Relaxed) })
+    }
+
+    /// Returns the ring that leads from rank `source` to this one.
+    #[inline]
+    pub(crate) fn ring_from(&self, source: u32) -> Option<&Ring> {
+        if !self.has_rings() {
+            return None;
+        }
+        let found = self.incoming().iter().find(|i| i.source.load(Ordering::Relaxed) == source)?;
+        // SAFETY: as in `rings`.
+        Some(unsafe { &*found.ring.load(Ordering::Relaxed) })
+    }
+
+    /// Tells whether a ring holds a message.
+    #[inline]
+    pub(crate) fn rings_ready(&self) -> bool {
+        self.has_rings() && self.rings().any(Ring::is_ready)
+    }
+
+    /// Hands everything in a ring to matching.
+    pub(crate) fn drain_ring(&self, state: &mut LockGuard<'_, State>, ring: &Ring) {
+        // SAFETY: the caller holds the lock, so the consumer's role is its own.
+        while unsafe { ring.pop(|header, payload| self.add_from_ring(state, &header, payload)) }.is_some() {}
+    }
+
+    /// Hands everything in all rings to matching.
+    #[inline]
+    pub(crate) fn drain_rings(&self, state: &mut LockGuard<'_, State>) {
+        if self.has_rings() {
+            for ring in self.rings() {
+                self.drain_ring(state, ring);
+            }
+        }
+    }
+
+    /// Matches a message from a ring: completes a posted receive or keeps it.
+    ///
+    /// # Safety
+    /// `payload` is readable for the header's length.
+    pub(crate) unsafe fn add_from_ring(&self, state: &mut State, header: &Header, payload: *const u8) {
+        let envelope = envelope_of(header);
+        let bytes = u64::from(header.length);
+        if let Some((_, receive)) = state.posted.take(&envelope) {
+            let receive = receive.get();
+            // SAFETY: the receive is ours since it left the queue; its buffer is as its owner promised.
+            unsafe { receive.buffer().unpack_from(payload, bytes) };
+            finish(receive, &envelope, bytes);
+            return;
+        }
+        let mut data = [0; PAYLOAD];
+        // SAFETY: a ring's payload is at most `PAYLOAD` bytes.
+        unsafe { core::ptr::copy_nonoverlapping(payload, data.as_mut_ptr(), bytes as usize) };
+        let message = Message { bytes, payload: Payload::Inline(data) };
+        state.unexpected_bytes += message.payload.cost();
+        self.add_unexpected(state, envelope, message);
+    }
+
+    /// Returns the ring to `target`, if there is one and the calling thread may use it.
+    #[inline]
+    pub(crate) fn ring_to(&self, target: u32) -> Option<&'static Ring> {
+        let pair = &self.pairs.get()?[target as usize % PAIRS];
+        if pair.target.load(Ordering::Relaxed) != target + 1 {
+            return None;
+        }
+        let ring = pair.ring.load(Ordering::Relaxed);
+        if ring.is_null() || !self.is_owner(weft_sched::current()) {
+            return None;
+        }
+        // SAFETY: rings live as long as the engine, which nobody outlives in the library.
+        Some(unsafe { &*ring })
+    }
+
+    /// Counts a message that went by the lock; makes a ring when the pair turns out to talk a lot.
+    #[inline]
+    pub(crate) fn note_traffic(&self, target: &Endpoint, bytes: u64, limit: usize) {
+        if bytes > PAYLOAD as u64 {
+            return;
+        }
+        let owner = target.shared.owner.load(Ordering::Acquire);
+        // SAFETY: null or a `&'static Thread`.
+        let Some(owner) = (unsafe { owner.as_ref() }) else { return };
+        if !owner.is_running() || owner.shares_worker() {
+            return;
+        }
+        self.note_running_peer(target, limit);
+    }
+
+    fn note_running_peer(&self, target: &Endpoint, limit: usize) {
+        if !self.is_owner(weft_sched::current()) {
+            return;
+        }
+        let pairs = self.pairs.get_or_init(|| Box::new([const { Pair::new() }; PAIRS]));
+        let pair = &pairs[target.rank() as usize % PAIRS];
+        if pair.target.load(Ordering::Relaxed) != target.rank() + 1 {
+            if !pair.ring.load(Ordering::Relaxed).is_null() {
+                // The place belongs to a pair with a ring; this one goes by the lock.
+                return;
+            }
+            pair.target.store(target.rank() + 1, Ordering::Relaxed);
+            pair.count.store(0, Ordering::Relaxed);
+        }
+        let count = pair.count.load(Ordering::Relaxed) + 1;
+        pair.count.store(count, Ordering::Relaxed);
+        if count == TALKATIVE {
+            let ring = target.add_ring(self.rank(), limit.min(RINGS));
+            pair.ring.store(ring, Ordering::Relaxed);
+        }
+    }
+
+    /// Makes the ring from rank `source` to this one, or finds it. Returns null if there are enough rings.
+    #[cold]
+    fn add_ring(&self, source: u32, limit: usize) -> *mut Ring {
+        let _state = self.lock();
+        let incoming = self.shared.incoming.get_or_init(|| Box::new([const { Incoming::new() }; RINGS]));
+        let count = self.shared.ring_count.load(Ordering::Relaxed);
+        if let Some(found) = incoming[..count].iter().find(|i| i.source.load(Ordering::Relaxed) == source) {
+            return found.ring.load(Ordering::Relaxed);
+        }
+        if count >= limit {
+            return core::ptr::null_mut();
+        }
+        let ring = Box::into_raw(Box::<Ring>::default());
+        incoming[count].source.store(source, Ordering::Relaxed);
+        incoming[count].ring.store(ring, Ordering::Relaxed);
+        self.shared.ring_count.store(count + 1, Ordering::Release);
+        ring
+    }
+
+    // ---- unexpected messages ----
+
+    /// Queues a message nobody posted a receive for, and wakes who probes for it.
+    pub(crate) fn add_unexpected(&self, state: &mut State, envelope: Envelope, message: Message) -> Position {
+        let position = state.unexpected.push(envelope, message);
+        // Only lock holders write these two.
+        self.arrived.unexpected.store(true, Ordering::Relaxed);
+        let arrivals = self.arrived.arrivals.load(Ordering::Relaxed);
+        self.arrived.arrivals.store(arrivals.wrapping_add(1), Ordering::Release);
+        if !state.probers.is_empty() {
+            state.probers.iter().filter(|(p, _)| p.covers(&envelope)).for_each(|(_, t)| t.unpark());
+        }
+        position
+    }
+
+    /// Updates the hint after a message left the queue.
+    #[inline]
+    pub(crate) fn note_unexpected(&self, state: &State) {
+        if state.unexpected.is_empty() {
+            self.arrived.unexpected.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts unexpected messages that ever arrived; a receiver that waits looks again when it changes.
+    #[inline]
+    pub(crate) fn arrivals(&self) -> u32 {
+        self.arrived.arrivals.load(Ordering::Acquire)
+    }
+
+    /// Tells whether there may be unexpected messages.
+    #[inline]
+    pub(crate) fn unexpected_hint(&self) -> bool {
+        self.arrived.unexpected.load(Ordering::Relaxed)
+    }
+}
+
+impl Pair {
+    const fn new() -> Self {
+        Self {
+            target: AtomicU32::new(0),
+            count: AtomicU32::new(0),
+            ring: AtomicPtr::new(core::ptr::null_mut()),
+        }
+    }
+}
+
+impl Incoming {
+    const fn new() -> Self {
+        Self { source: AtomicU32::new(u32::MAX), ring: AtomicPtr::new(core::ptr::null_mut()) }
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        for incoming in self.incoming() {
+            // SAFETY: made by `add_ring`, freed only here.
+            drop(unsafe { Box::from_raw(incoming.ring.load(Ordering::Relaxed)) });
+        }
+    }
+}

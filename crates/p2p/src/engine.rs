@@ -1,0 +1,426 @@
+//! Sending and receiving between the ranks of a node process.
+//!
+//! # Ways of a message
+//! A sender that takes the lock of the target's [`Endpoint`] first drains its own ring to that target, so nothing it
+//! sent earlier is behind. Then, if a posted receive matches, it takes that receive out of matching, lets go of the
+//! lock, copies from user buffer to user buffer and completes the receive. Else the message is unexpected: a short
+//! one is copied into memory of the library; a long or synchronous one leaves the address of its [`Operation`], and
+//! whoever receives it copies from the sender's buffer and completes it (rendezvous: one copy).
+//!
+//! A rank that talks a lot with a rank on another core has a private ring to it for messages of up to
+//! [`PAYLOAD`] bytes, which complete at once. Only a rank's own thread produces; its other threads take the lock,
+//! which drains the ring first, so the order of threads that synchronise is kept. Whoever holds the lock of the
+//! receiving endpoint is the consumer. Nothing that somebody must wait for is ever in a ring: a long message goes by
+//! the lock, so it finds a posted receive even if the receiver computes.
+//!
+//! # Parking
+//! A sender that only pushes takes no lock and wakes nobody, so a receiver must not park and overlook it:
+//!
+//! ```text
+//! sender:    push into the ring;      fence;   is a thread of the target asleep? then lock and drain
+//! receiver:  post; announce sleep;    fence;   is one of my rings not empty?     then stay awake, lock and drain
+//! ```
+//!
+//! Of two such sequences at least one sees the other's write. What is drained completes the posted receive, and that
+//! wakes the sleeper through the word of its operation. A rank that waits for something that is not a message (a
+//! barrier, a file) does not announce sleep; messages wait in its rings until it next looks, which hurts nobody,
+//! since their senders are done.
+//!
+//! No thread switches while it holds a lock of this module: all waiting is outside, and copies of any length, too.
+#![allow(unsafe_code)]
+
+use crate::endpoint::{Endpoint, Message, Payload, State};
+use crate::matching::Envelope;
+use crate::operation::{Buffer, Operation, Outcome, received};
+use std::sync::atomic::{Ordering, fence};
+use weft_base::abi::Status;
+use weft_base::{Result, constants::*};
+use weft_local::{Header, PAYLOAD};
+
+/// Bounds of the protocols, the same for all ranks of a job.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The longest message, in bytes, that is copied when no receive is posted for it.
+    pub eager: u64,
+    /// How many bytes of unexpected messages a rank keeps before senders must wait.
+    pub unexpected: u64,
+    /// How many rings may lead to one rank.
+    pub rings: usize,
+    /// How many times a waiting thread looks before it parks, where spinning is sensible.
+    pub spins: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { eager: 4096, unexpected: 4 << 20, rings: 16, spins: 4000 }
+    }
+}
+
+/// The mode of a send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// `MPI_Send`; also `MPI_Rsend`, whose promise needs no use to be kept.
+    Standard,
+    /// `MPI_Ssend`: complete only when the receive has started.
+    Synchronous,
+}
+
+/// All ranks of the job that live in this process.
+pub struct Engine {
+    endpoints: Box<[Endpoint]>,
+    limits: Limits,
+}
+
+impl Engine {
+    /// Creates the engine of a job of `ranks` ranks.
+    pub fn new(ranks: u32, limits: Limits) -> Self {
+        Self { endpoints: (0..ranks).map(Endpoint::new).collect(), limits }
+    }
+
+    /// Makes the calling thread the rank's own thread.
+    pub fn attach(&'static self, rank: u32) -> &'static Endpoint {
+        let endpoint = self.endpoint(rank);
+        endpoint.set_owner(weft_sched::current());
+        endpoint
+    }
+
+    /// Returns the endpoint of a rank of the job.
+    ///
+    /// # Panics
+    /// If there is no such rank.
+    #[inline]
+    pub fn endpoint(&self, rank: u32) -> &Endpoint {
+        &self.endpoints[rank as usize]
+    }
+
+    /// Returns the number of ranks.
+    pub fn ranks(&self) -> u32 {
+        self.endpoints.len() as u32
+    }
+
+    /// Returns the bounds of the protocols.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Sends, and returns when the buffer may be used again (and, in synchronous mode, the receive has started).
+    ///
+    /// # Safety
+    /// The promise of [`Buffer::new`], for reading; `me` is an endpoint of this engine.
+    #[inline]
+    pub unsafe fn send(&self, me: &Endpoint, target: u32, envelope: Envelope, data: Buffer, mode: Mode) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if mode != Mode::Standard || !self.push(me, target, envelope, &data) {
+                self.send_locked(me, target, envelope, data, mode);
+            }
+        }
+    }
+
+    #[inline(never)]
+    unsafe fn send_locked(&self, me: &Endpoint, target: u32, envelope: Envelope, data: Buffer, mode: Mode) {
+        // SAFETY: the caller's promise; the operation stays here until it is complete.
+        unsafe {
+            if data.bytes > self.limits.eager || !self.deliver(me, target, envelope, &data, mode, None) {
+                let operation = Operation::new(data);
+                if !self.deliver(me, target, envelope, &data, mode, Some(&operation)) {
+                    self.wait(me, &operation);
+                }
+            }
+        }
+    }
+
+    /// Puts a short message into the ring of the pair, if there is one with room and nobody sleeps at its end.
+    ///
+    /// # Safety
+    /// As [`Engine::send`].
+    #[inline]
+    pub(crate) unsafe fn push(&self, me: &Endpoint, target: u32, envelope: Envelope, data: &Buffer) -> bool {
+        if data.bytes > PAYLOAD as u64 || !data.dense {
+            return false;
+        }
+        let Some(ring) = me.ring_to(target) else { return false };
+        let endpoint = self.endpoint(target);
+        let Envelope { context, source, tag } = envelope;
+        let header = Header { context, source, tag, length: data.bytes as u32 };
+        // A target that sleeps is better served by the lock, which hands over the data and wakes it.
+        // SAFETY: `ring_to` gives a ring only to the sending rank's own thread; the payload is as promised.
+        if endpoint.is_asleep() || !unsafe { ring.push(header, data.address) } {
+            return false;
+        }
+        // Pairs with the fence of `Endpoint::park`.
+        fence(Ordering::SeqCst);
+        if endpoint.is_asleep() {
+            endpoint.drain_and_deliver();
+        }
+        true
+    }
+
+    /// Sends if that can be done at once: to a posted receive, or by a copy. Returns whether it did.
+    ///
+    /// # Safety
+    /// As [`Engine::send`].
+    pub(crate) unsafe fn send_if_eager(
+        &self,
+        me: &Endpoint,
+        target: u32,
+        envelope: Envelope,
+        data: &Buffer,
+    ) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.push(me, target, envelope, data)
+                || self.deliver(me, target, envelope, data, Mode::Standard, None)
+        }
+    }
+
+    /// Starts a send. Returns true if it is complete, its operation untouched; else the operation completes later.
+    ///
+    /// # Safety
+    /// As [`Engine::send`], and the operation stays where it is until it is complete.
+    pub(crate) unsafe fn start_send(
+        &self,
+        me: &Endpoint,
+        target: u32,
+        envelope: Envelope,
+        operation: &Operation,
+        mode: Mode,
+    ) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { self.deliver(me, target, envelope, &operation.buffer(), mode, Some(operation)) }
+    }
+
+    /// Delivers a message under the target's lock: to a posted receive, as a copy, or as a reference to `operation`.
+    /// Returns false if the data is still in the sender's buffer: `operation` completes later, or, if there is
+    /// none, nothing has been done.
+    ///
+    /// # Safety
+    /// As [`Engine::start_send`].
+    unsafe fn deliver(
+        &self,
+        me: &Endpoint,
+        target: u32,
+        envelope: Envelope,
+        data: &Buffer,
+        mode: Mode,
+        operation: Option<&Operation>,
+    ) -> bool {
+        let endpoint = self.endpoint(target);
+        me.note_traffic(endpoint, data.bytes, self.limits.rings);
+        let mut state = endpoint.lock();
+        if let Some(ring) = endpoint.ring_from(me.rank()) {
+            endpoint.drain_ring(&mut state, ring);
+        }
+        if let Some((_, receive)) = state.posted.take(&envelope) {
+            drop(state);
+            let receive = receive.get();
+            // SAFETY: both buffers are as their owners promised; the receive is ours since it left the queue.
+            unsafe { data.copy_to(&receive.buffer()) };
+            finish(receive, &envelope, data.bytes);
+            return true;
+        }
+        let eager = mode == Mode::Standard
+            && data.bytes <= self.limits.eager
+            && state.unexpected_bytes < self.limits.unexpected;
+        if eager {
+            // SAFETY: the data is as promised; the payload has room for it.
+            let payload = unsafe { state.pool.store(data.bytes, |out| data.pack_into(out)) };
+            state.unexpected_bytes += payload.cost();
+            endpoint.add_unexpected(&mut state, envelope, Message { bytes: data.bytes, payload });
+        } else if let Some(operation) = operation {
+            let message = Message { bytes: data.bytes, payload: Payload::Remote(operation.into()) };
+            let position = endpoint.add_unexpected(&mut state, envelope, message);
+            operation.set_position(Some(position));
+        }
+        eager
+    }
+
+    /// Receives a message and returns its status. `source` is the sender's rank in the job, if only one may send.
+    ///
+    /// # Errors
+    /// `MPI_ERR_TRUNCATE`: the message was longer than the buffer, and what did not fit is lost.
+    ///
+    /// # Safety
+    /// The promise of [`Buffer::new`], for writing; `me` is the calling thread's rank's endpoint.
+    #[inline]
+    pub unsafe fn receive(
+        &self,
+        me: &Endpoint,
+        source: Option<u32>,
+        pattern: Envelope,
+        buffer: Buffer,
+    ) -> (Status, Result) {
+        let ring = match source {
+            Some(rank) => me.ring_from(rank),
+            None => None,
+        };
+        // A wildcard looks at all rings, by the general way.
+        let any_ring = source.is_none() && me.has_rings();
+        // The first look goes for what is there; afterwards only something new can help.
+        let mut look = me.unexpected_hint() || any_ring;
+        let mut seen = me.arrivals();
+        let mut spins = 0;
+        loop {
+            if let Some(ring) = ring
+                && ring.is_ready()
+            {
+                let mut state = me.lock();
+                if state.posted.is_empty() && state.unexpected.is_empty() {
+                    // SAFETY: we hold the lock, so the consumer's role is ours.
+                    let direct = unsafe {
+                        ring.pop(|header, payload| {
+                            let envelope = envelope_of(&header);
+                            if pattern.covers(&envelope) {
+                                buffer.unpack_from(payload, u64::from(header.length));
+                                Some(outcome(&envelope, u64::from(header.length)))
+                            } else {
+                                me.add_from_ring(&mut state, &header, payload);
+                                None
+                            }
+                        })
+                    };
+                    drop(state);
+                    if let Some(Some(outcome)) = direct {
+                        return received(&outcome, buffer.bytes);
+                    }
+                    continue;
+                }
+                look = true;
+                drop(state);
+            }
+            if look {
+                seen = me.arrivals();
+                let mut state = me.lock();
+                me.drain_rings(&mut state);
+                if let Some((envelope, message)) = state.unexpected.take(&pattern) {
+                    // SAFETY: the buffer is as the caller promised.
+                    return unsafe { me.take_message(state, envelope, message, &buffer) };
+                }
+                drop(state);
+            }
+            if spins >= self.limits.spins || (spins & 63 == 0 && !weft_sched::may_spin()) {
+                // SAFETY: the caller's promise.
+                return unsafe { self.receive_posted(me, pattern, buffer) };
+            }
+            spins += 1;
+            look = me.arrivals() != seen || (any_ring && me.rings_ready());
+            if !look && spins > 256 {
+                core::hint::spin_loop();
+            }
+        }
+    }
+
+    /// Posts a receive on the stack and waits for it.
+    #[inline(never)]
+    unsafe fn receive_posted(&self, me: &Endpoint, pattern: Envelope, buffer: Buffer) -> (Status, Result) {
+        let operation = Operation::new(buffer);
+        // SAFETY: the caller's promise; the operation stays here until it is complete.
+        unsafe { self.start_receive(me, pattern, &operation) };
+        self.wait(me, &operation);
+        operation.received()
+    }
+
+    /// Starts a receive: completes it at once if a message is there, else posts it.
+    ///
+    /// # Safety
+    /// As [`Engine::receive`], and the operation stays where it is until it is complete.
+    pub(crate) unsafe fn start_receive(&self, me: &Endpoint, pattern: Envelope, operation: &Operation) {
+        let mut state = me.lock();
+        me.drain_rings(&mut state);
+        match state.unexpected.take(&pattern) {
+            Some((envelope, message)) => {
+                let buffer = operation.buffer();
+                let bytes = message.bytes;
+                // SAFETY: the buffer is as the caller promised.
+                let _ = unsafe { me.take_message(state, envelope, message, &buffer) };
+                operation.complete_unshared(outcome(&envelope, bytes));
+            }
+            None => {
+                let position = state.posted.push(pattern, operation.into());
+                operation.set_position(Some(position));
+            }
+        }
+    }
+
+    /// Cancels a receive that no message has matched yet. Returns whether it did.
+    pub(crate) fn cancel_receive(&self, me: &Endpoint, operation: &Operation) -> bool {
+        let mut state = me.lock();
+        me.drain_rings(&mut state);
+        if operation.is_done() {
+            return false;
+        }
+        let Some(position) = operation.position() else { return false };
+        if state.posted.remove(position).is_none() {
+            return false;
+        }
+        drop(state);
+        let outcome = Outcome { source: MPI_ANY_SOURCE, tag: MPI_ANY_TAG, bytes: 0, cancelled: true };
+        if operation.complete(outcome) {
+            crate::requests::release_detached(operation);
+        }
+        true
+    }
+}
+
+impl Endpoint {
+    /// Takes delivery of an unexpected message that left the queue, and lets go of the lock on the way.
+    ///
+    /// # Safety
+    /// The buffer is as promised for receives.
+    pub(crate) unsafe fn take_message(
+        &self,
+        mut state: weft_sync::LockGuard<'_, State>,
+        envelope: Envelope,
+        message: Message,
+        buffer: &Buffer,
+    ) -> (Status, Result) {
+        let bytes = message.bytes;
+        self.note_unexpected(&state);
+        match message.payload {
+            Payload::Remote(send) => {
+                drop(state);
+                let send = send.get();
+                // SAFETY: both buffers are as their owners promised; the send is ours since it left the queue.
+                unsafe { send.buffer().copy_to(buffer) };
+                finish(send, &envelope, bytes);
+            }
+            Payload::Inline(ref data) => {
+                state.unexpected_bytes -= message.payload.cost();
+                drop(state);
+                // SAFETY: the payload holds `bytes` bytes.
+                unsafe { buffer.unpack_from(data.as_ptr(), bytes) };
+            }
+            Payload::Pooled(block) => {
+                state.unexpected_bytes -= block.cost();
+                // A block is short enough to be copied under the lock; that saves taking it again.
+                // SAFETY: the payload holds `bytes` bytes.
+                unsafe { buffer.unpack_from(block.address(), bytes) };
+                state.pool.give_back(block);
+            }
+        }
+        received(&outcome(&envelope, bytes), buffer.bytes)
+    }
+
+    /// Drains all rings on behalf of a receiver that sleeps.
+    #[cold]
+    pub(crate) fn drain_and_deliver(&self) {
+        let mut state = self.lock();
+        self.drain_rings(&mut state);
+    }
+}
+
+pub(crate) fn outcome(envelope: &Envelope, bytes: u64) -> Outcome {
+    Outcome { source: envelope.source, tag: envelope.tag, bytes, cancelled: false }
+}
+
+pub(crate) fn envelope_of(header: &Header) -> Envelope {
+    Envelope { context: header.context, source: header.source, tag: header.tag }
+}
+
+/// Completes an operation that left matching, and frees its request if nobody will.
+#[inline]
+pub(crate) fn finish(operation: &Operation, envelope: &Envelope, bytes: u64) {
+    if operation.complete(outcome(envelope, bytes)) {
+        crate::requests::release_detached(operation);
+    }
+}

@@ -1,0 +1,311 @@
+//! Starting operations that outlive the call: nonblocking, persistent, and pairs of a send and a receive.
+#![allow(unsafe_code)]
+
+use crate::buffered::Scopes;
+use crate::endpoint::Endpoint;
+use crate::engine::{Engine, Mode};
+use crate::matching::Envelope;
+use crate::operation::{Buffer, Operation, Outcome};
+use crate::requests::{COMPLETED_SEND, Content, Kind, Recipe, Slot, release_detached};
+use weft_base::constants::*;
+use weft_base::{Error, Result, abi};
+use weft_datatype::Datatype;
+
+fn content(kind: Kind, comm: abi::Comm, datatype: Option<Datatype>) -> Content {
+    Content { kind, comm, datatype, _packed: None, recipe: None }
+}
+
+/// What a receive from `MPI_PROC_NULL` gives.
+pub(crate) const NOTHING: Outcome =
+    Outcome { source: MPI_PROC_NULL, tag: MPI_ANY_TAG, bytes: 0, cancelled: false };
+
+/// The other side of a persistent operation.
+#[derive(Clone, Copy)]
+pub enum Persistent {
+    /// `MPI_Send_init`, `MPI_Ssend_init`, `MPI_Rsend_init`.
+    Send {
+        /// The target's rank in the job.
+        target: u32,
+        /// The envelope.
+        envelope: Envelope,
+        /// The mode.
+        mode: Mode,
+    },
+    /// `MPI_Bsend_init`.
+    Buffered {
+        /// The target's rank in the job.
+        target: u32,
+        /// The envelope.
+        envelope: Envelope,
+        /// Where buffer space may come from.
+        scopes: Scopes,
+    },
+    /// `MPI_Recv_init`.
+    Receive {
+        /// Which messages it takes.
+        pattern: Envelope,
+    },
+    /// To or from `MPI_PROC_NULL`.
+    Nothing,
+}
+
+impl Engine {
+    /// Starts a send. `datatype` keeps the buffer's type alive if the program may free it.
+    ///
+    /// # Safety
+    /// The promise of [`Buffer::new`], for reading, except that `datatype`, if given, need not outlive the call.
+    pub unsafe fn isend(
+        &self,
+        me: &Endpoint,
+        target: u32,
+        envelope: Envelope,
+        data: Buffer,
+        datatype: Option<Datatype>,
+        mode: Mode,
+        comm: abi::Comm,
+    ) -> abi::Request {
+        if mode == Mode::Standard && data.bytes() <= self.limits().eager {
+            // The usual case is complete at once and needs no request: look before making one.
+            // SAFETY: the caller's promise.
+            if unsafe { self.send_if_eager(me, target, envelope, &data) } {
+                return COMPLETED_SEND;
+            }
+        }
+        let slot = me.requests().create(content(Kind::Send { target }, comm, datatype), data, true);
+        let handle = slot.handle();
+        // SAFETY: slots stay in place.
+        unsafe { self.start_send_slot(me, target, envelope, slot, mode) };
+        handle
+    }
+
+    unsafe fn start_send_slot(
+        &self,
+        me: &Endpoint,
+        target: u32,
+        envelope: Envelope,
+        slot: &Slot,
+        mode: Mode,
+    ) {
+        // SAFETY: slots stay in place; the buffer is as promised.
+        if unsafe { self.start_send(me, target, envelope, &slot.operation, mode) } {
+            slot.operation.complete_unshared(Outcome { source: 0, tag: 0, bytes: 0, cancelled: false });
+        }
+    }
+
+    /// Starts a receive. `datatype` as in [`Engine::isend`].
+    ///
+    /// # Safety
+    /// The promise of [`Buffer::new`], for writing, except that `datatype`, if given, need not outlive the call.
+    pub unsafe fn irecv(
+        &self,
+        me: &Endpoint,
+        pattern: Envelope,
+        buffer: Buffer,
+        datatype: Option<Datatype>,
+        comm: abi::Comm,
+    ) -> abi::Request {
+        let slot = me.requests().create(content(Kind::Receive, comm, datatype), buffer, true);
+        let handle = slot.handle();
+        // SAFETY: slots stay in place.
+        unsafe { self.start_receive(me, pattern, &slot.operation) };
+        handle
+    }
+
+    /// Makes a request that is complete: an operation with `MPI_PROC_NULL`.
+    pub fn nothing(&self, me: &Endpoint, comm: abi::Comm, receives: bool) -> abi::Request {
+        if !receives {
+            return COMPLETED_SEND;
+        }
+        // SAFETY: no bytes at no address.
+        let buffer = unsafe { Buffer::dense(core::ptr::null_mut(), 0) };
+        let slot = me.requests().create(content(Kind::Receive, comm, None), buffer, true);
+        slot.operation.complete_unshared(NOTHING);
+        slot.handle()
+    }
+
+    /// Starts a send and a receive behind one request. The send is from `packed` if that is given, which then holds
+    /// the data of the send buffer. Either side may be absent (`MPI_PROC_NULL`).
+    ///
+    /// # Safety
+    /// As [`Engine::isend`] and [`Engine::irecv`].
+    pub unsafe fn isendrecv(
+        &self,
+        me: &Endpoint,
+        send: Option<(u32, Envelope, Buffer, Option<Datatype>)>,
+        packed: Option<Box<[u8]>>,
+        receive: Option<(Envelope, Buffer, Option<Datatype>)>,
+        comm: abi::Comm,
+    ) -> abi::Request {
+        // SAFETY: no bytes at no address.
+        let empty = unsafe { Buffer::dense(core::ptr::null_mut(), 0) };
+        let (target, envelope, mut data, datatype) =
+            send.unwrap_or((u32::MAX, Envelope { context: 0, source: 0, tag: 0 }, empty, None));
+        if let Some(packed) = &packed {
+            // SAFETY: the box moves into the slot, its memory stays.
+            data = unsafe { Buffer::dense(packed.as_ptr().cast_mut(), packed.len() as u64) };
+        }
+        let sender = Content { _packed: packed, ..content(Kind::Send { target }, comm, datatype) };
+        let sender = me.requests().create(sender, data, true);
+        let index = (sender.handle().0 & 0xffff_ffff) - 4096;
+        let kind = Kind::Pair { send: index as u32 };
+        let (pattern, buffer, datatype) = match receive {
+            Some((pattern, buffer, datatype)) => (Some(pattern), buffer, datatype),
+            None => (None, empty, None),
+        };
+        let slot = me.requests().create(content(kind, comm, datatype), buffer, true);
+        let handle = slot.handle();
+        match pattern {
+            // SAFETY: slots stay in place.
+            Some(pattern) => unsafe { self.start_receive(me, pattern, &slot.operation) },
+            None => slot.operation.complete_unshared(NOTHING),
+        }
+        if target == u32::MAX {
+            sender.operation.complete_unshared(NOTHING);
+        } else {
+            // SAFETY: slots stay in place.
+            unsafe { self.start_send_slot(me, target, envelope, sender, Mode::Standard) };
+        }
+        handle
+    }
+
+    /// Sends and receives, and returns the status of the receive.
+    ///
+    /// # Errors
+    /// `MPI_ERR_TRUNCATE`, beside the status.
+    ///
+    /// # Safety
+    /// As [`Engine::send`] and [`Engine::receive`].
+    pub unsafe fn sendrecv(
+        &self,
+        me: &Endpoint,
+        send: Option<(u32, Envelope, Buffer)>,
+        receive: Option<(Option<u32>, Envelope, Buffer)>,
+    ) -> (abi::Status, Result) {
+        let mut waiting = None;
+        let operation;
+        if let Some((target, envelope, data)) = send {
+            // SAFETY: the caller's promise; `operation` stays here until it is complete.
+            unsafe {
+                if data.bytes() > self.limits().eager || !self.send_if_eager(me, target, envelope, &data) {
+                    operation = Operation::new(data);
+                    if !self.start_send(me, target, envelope, &operation, Mode::Standard) {
+                        waiting = Some(&operation);
+                    }
+                }
+            }
+        }
+        let result = match receive {
+            // SAFETY: the caller's promise.
+            Some((source, pattern, buffer)) => unsafe { self.receive(me, source, pattern, buffer) },
+            None => (crate::operation::received(&NOTHING, 0).0, Ok(())),
+        };
+        if let Some(operation) = waiting {
+            self.wait(me, operation);
+        }
+        result
+    }
+
+    /// Prepares a persistent operation and returns its inactive request.
+    ///
+    /// # Safety
+    /// The promise of [`Buffer::new`] for every time it is active; `datatype` as in [`Engine::isend`].
+    pub unsafe fn persistent(
+        &self,
+        me: &Endpoint,
+        operation: Persistent,
+        buffer: Buffer,
+        datatype: Option<Datatype>,
+        comm: abi::Comm,
+        receives: bool,
+    ) -> abi::Request {
+        let (kind, recipe) = match operation {
+            Persistent::Send { target, envelope, mode } => {
+                (Kind::Send { target }, Recipe::Send { target, envelope, mode })
+            }
+            Persistent::Buffered { target, envelope, scopes } => {
+                (Kind::Send { target }, Recipe::Buffered { target, envelope, scopes })
+            }
+            Persistent::Receive { pattern } => (Kind::Receive, Recipe::Receive { pattern }),
+            Persistent::Nothing => {
+                let kind = if receives { Kind::Receive } else { Kind::Send { target: u32::MAX } };
+                (kind, Recipe::Nothing)
+            }
+        };
+        let content = Content { recipe: Some((recipe, buffer)), ..content(kind, comm, datatype) };
+        me.requests().create(content, buffer, false).handle()
+    }
+
+    /// Starts a persistent request.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST` if it cannot be started now, `MPI_ERR_BUFFER` if a buffered send finds no space.
+    pub fn start(&self, me: &Endpoint, handle: abi::Request) -> Result {
+        let slot = me.requests().activate(handle)?;
+        if let Kind::Work(work) = &slot.content().kind {
+            return work.start();
+        }
+        let Some((recipe, buffer)) = slot.content().recipe else {
+            return Err(Error::new(MPI_ERR_REQUEST, "request is not persistent"));
+        };
+        slot.operation.reset(buffer);
+        // SAFETY: the promise of `persistent`; slots stay in place.
+        unsafe {
+            match recipe {
+                Recipe::Send { target, envelope, mode } => {
+                    self.start_send_slot(me, target, envelope, slot, mode);
+                }
+                Recipe::Receive { pattern } => self.start_receive(me, pattern, &slot.operation),
+                Recipe::Nothing => slot.operation.complete_unshared(NOTHING),
+                Recipe::Buffered { target, envelope, scopes } => {
+                    let sent = self.send_buffered(me, target, envelope, buffer, scopes);
+                    slot.operation.complete_unshared(NOTHING);
+                    return sent;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Marks a request for cancellation: a receive that is not matched, and a send whose data nobody has taken, end
+    /// as cancelled; others end as if nothing had been said.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST`
+    pub fn cancel(&self, me: &Endpoint, handle: abi::Request) -> Result {
+        if handle == COMPLETED_SEND {
+            return Ok(());
+        }
+        let slot = me.requests().find(handle)?;
+        if !me.requests().is_active(handle)? {
+            return Err(Error::new(
+                MPI_ERR_REQUEST,
+                format!("request {:#x} is inactive; there is nothing to cancel", handle.0),
+            ));
+        }
+        match &slot.content().kind {
+            Kind::Work(work) => return work.cancel(),
+            Kind::Receive => _ = self.cancel_receive(me, &slot.operation),
+            Kind::Send { target } if *target != u32::MAX => self.cancel_send(*target, &slot.operation),
+            // MPI does not let these be cancelled.
+            Kind::Send { .. } | Kind::Pair { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn cancel_send(&self, target: u32, operation: &Operation) {
+        let endpoint = self.endpoint(target);
+        let mut state = endpoint.lock();
+        if operation.is_done() {
+            return;
+        }
+        let Some(position) = operation.position() else { return };
+        if state.unexpected.remove(position).is_none() {
+            return;
+        }
+        endpoint.note_unexpected(&state);
+        drop(state);
+        if operation.complete(Outcome { cancelled: true, ..NOTHING }) {
+            release_detached(operation);
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! One send or receive in progress, as both sides see it.
+//!
+//! # Who may touch what
+//! An [`Operation`] lives in its owner's stack frame (blocking calls) or in a request slot. Its owner fills it in,
+//! then hands its address to matching, under the lock of the endpoint that matches. Whoever takes the address out
+//! of matching (the peer, a thread of the owner's rank that drains a ring, or the owner that cancels) owns all of
+//! it but the word, until [`Operation::complete`]. So there are never two parties writing one field.
+//!
+//! # The word
+//! | value | meaning | goes to |
+//! | --- | --- | --- |
+//! | `PENDING` | in progress, nobody waits | `DONE` by the completer, a thread by a waiter, `DETACHED` by `MPI_Request_free` |
+//! | a thread's address | in progress, that thread is parked or about to | `DONE` by the completer, `PENDING` by the waiter that gives up |
+//! | `DETACHED` | in progress, nobody will ever ask | `DONE`; the completer frees the request |
+//! | `DONE` | results are written | |
+//!
+//! The completer writes the results and then *swaps* the word to `DONE`: the swap is its last access (a stack frame
+//! may be gone right after) and returns whom to wake, in one step, so a waiter that registered by compare-and-swap
+//! is either seen by the swap or sees `DONE` itself. Threads live for ever, so waking one late is harmless.
+#![allow(unsafe_code)]
+
+use crate::matching::Position;
+use core::cell::UnsafeCell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use weft_base::abi::Status;
+use weft_base::constants::{MPI_ERR_TRUNCATE, MPI_SUCCESS};
+use weft_base::{Error, Result};
+use weft_datatype::Datatype;
+use weft_sched::Thread;
+
+const PENDING: usize = 0;
+const DONE: usize = 1;
+const DETACHED: usize = 2;
+
+/// A user's buffer: an address, a number of elements, and their type.
+#[derive(Clone, Copy)]
+pub struct Buffer {
+    /// The address; reading or writing there is what the creator of the value promised to be sound.
+    pub(crate) address: *mut u8,
+    pub(crate) count: u64,
+    /// Null only if the buffer is dense, which never looks at it.
+    pub(crate) datatype: *const Datatype,
+    /// The number of data bytes: count × size.
+    pub(crate) bytes: u64,
+    /// Whether the data bytes are one block that starts at the address.
+    pub(crate) dense: bool,
+}
+
+impl Buffer {
+    /// Describes a buffer.
+    ///
+    /// # Safety
+    /// Until the operation it is used for is complete, `datatype` lives, and the memory of `count` elements at
+    /// `address` may be read (for sends) or written (for receives).
+    #[inline]
+    pub unsafe fn new(address: *mut u8, count: u64, datatype: &Datatype) -> Self {
+        Self {
+            address,
+            count,
+            bytes: count * datatype.size(),
+            dense: datatype.is_dense(),
+            datatype: core::ptr::from_ref(datatype),
+        }
+    }
+
+    /// Describes bytes that lie together.
+    ///
+    /// # Safety
+    /// As [`Buffer::new`].
+    #[inline]
+    pub unsafe fn dense(address: *mut u8, bytes: u64) -> Self {
+        Self { address, count: bytes, datatype: core::ptr::null(), bytes, dense: true }
+    }
+
+    /// Returns the number of data bytes.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Copies the data into `out`, without gaps.
+    ///
+    /// # Safety
+    /// The promise of [`Buffer::new`] for sends; `out` has room for [`Buffer::bytes`] bytes.
+    #[inline]
+    pub(crate) unsafe fn pack_into(&self, out: *mut u8) {
+        if self.dense {
+            // SAFETY: one block of `bytes` bytes, by the caller's promise.
+            unsafe { core::ptr::copy_nonoverlapping(self.address, out, self.bytes as usize) }
+        } else {
+            // SAFETY: as promised; the datatype lives.
+            unsafe { weft_datatype::pack(self.address, self.count, &*self.datatype, 0, out, self.bytes) };
+        }
+    }
+
+    /// Stores data that lies without gaps; what does not fit is dropped.
+    ///
+    /// # Safety
+    /// The promise of [`Buffer::new`] for receives; `input` holds `bytes` bytes.
+    #[inline]
+    pub(crate) unsafe fn unpack_from(&self, input: *const u8, bytes: u64) {
+        let bytes = bytes.min(self.bytes);
+        if self.dense {
+            // SAFETY: one block with room for `bytes` bytes, by the caller's promise.
+            unsafe { core::ptr::copy_nonoverlapping(input, self.address, bytes as usize) }
+        } else {
+            // SAFETY: as promised; the datatype lives.
+            unsafe { weft_datatype::unpack(self.address, self.count, &*self.datatype, 0, input, bytes) };
+        }
+    }
+
+    /// Copies from one user's buffer to another's; what does not fit is dropped.
+    ///
+    /// # Safety
+    /// The promises of [`Buffer::new`] for both.
+    pub(crate) unsafe fn copy_to(&self, target: &Buffer) {
+        if self.dense {
+            // SAFETY: the data is one block.
+            unsafe { target.unpack_from(self.address, self.bytes) }
+        } else if target.dense {
+            let bytes = self.bytes.min(target.bytes);
+            // SAFETY: the target is one block with room for so much; a type that is not dense is not null.
+            unsafe {
+                weft_datatype::pack(self.address, self.count, &*self.datatype, 0, target.address, bytes)
+            };
+        } else {
+            // SAFETY: as promised; both datatypes live.
+            unsafe {
+                weft_datatype::copy(
+                    self.address,
+                    self.count,
+                    &*self.datatype,
+                    target.address,
+                    target.count,
+                    &*target.datatype,
+                )
+            };
+        }
+    }
+}
+
+/// What became of an operation.
+#[derive(Clone, Copy)]
+pub(crate) struct Outcome {
+    pub source: i32,
+    pub tag: i32,
+    /// The length of the message, which may be more than the buffer holds.
+    pub bytes: u64,
+    pub cancelled: bool,
+}
+
+/// A send or receive in progress; see the module's page.
+#[repr(C)]
+pub struct Operation {
+    word: AtomicUsize,
+    fields: UnsafeCell<Fields>,
+}
+
+struct Fields {
+    buffer: Buffer,
+    /// Where a receive is posted, or a send's descriptor waits; written under the lock of that endpoint.
+    position: Option<Position>,
+    outcome: Outcome,
+}
+
+// SAFETY: the word is atomic, and the protocol of the module's page gives every other field one owner at a time.
+unsafe impl Sync for Operation {}
+// SAFETY: as above; nothing is bound to a thread.
+unsafe impl Send for Operation {}
+
+impl Operation {
+    /// Creates an operation that nobody else knows yet.
+    #[inline]
+    pub fn new(buffer: Buffer) -> Self {
+        let outcome = Outcome { source: 0, tag: 0, bytes: 0, cancelled: false };
+        Self {
+            word: AtomicUsize::new(PENDING),
+            fields: UnsafeCell::new(Fields { buffer, position: None, outcome }),
+        }
+    }
+
+    /// Prepares an operation that nobody else knows for another use.
+    pub(crate) fn reset(&self, buffer: Buffer) {
+        // SAFETY: the caller owns all of it: it is not in progress.
+        let fields = unsafe { &mut *self.fields.get() };
+        fields.buffer = buffer;
+        fields.position = None;
+        fields.outcome = Outcome { source: 0, tag: 0, bytes: 0, cancelled: false };
+        self.word.store(PENDING, Ordering::Relaxed);
+    }
+
+    /// Tells whether it is complete; if so, its results may be read.
+    #[inline]
+    pub fn is_done(&self) -> bool {
+        self.word.load(Ordering::Acquire) == DONE
+    }
+
+    /// Returns the buffer. For the owner, and for whoever took the operation out of matching.
+    #[inline]
+    pub(crate) fn buffer(&self) -> Buffer {
+        // SAFETY: the buffer is not written while the operation is in progress.
+        unsafe { (*self.fields.get()).buffer }
+    }
+
+    /// Notes where the operation waits to be matched. Under the lock of that endpoint.
+    pub(crate) fn set_position(&self, position: Option<Position>) {
+        // SAFETY: written and read only under the endpoint's lock while the operation is in matching.
+        unsafe { (*self.fields.get()).position = position }
+    }
+
+    /// Returns where the operation waits to be matched. Under the lock of that endpoint.
+    pub(crate) fn position(&self) -> Option<Position> {
+        // SAFETY: as above.
+        unsafe { (*self.fields.get()).position }
+    }
+
+    /// Completes the operation, whose memory may be gone when this returns. Returns true if the caller must free the
+    /// request it is part of.
+    ///
+    /// The caller took it out of matching, or is its owner and never put it there.
+    #[inline]
+    #[must_use]
+    pub(crate) fn complete(&self, outcome: Outcome) -> bool {
+        // SAFETY: the completer owns the fields (module page).
+        unsafe { (*self.fields.get()).outcome = outcome };
+        match self.word.swap(DONE, Ordering::AcqRel) {
+            PENDING => false,
+            DETACHED => true,
+            DONE => unreachable!("completed twice"),
+            thread => {
+                wake(thread);
+                false
+            }
+        }
+    }
+
+    /// Completes an operation nobody else knows of, at its creation.
+    pub(crate) fn complete_unshared(&self, outcome: Outcome) {
+        // SAFETY: the caller is the only one who knows the operation.
+        unsafe { (*self.fields.get()).outcome = outcome };
+        self.word.store(DONE, Ordering::Release);
+    }
+
+    /// Names the calling thread as the one to wake. Returns false if the operation is complete already.
+    ///
+    /// Two threads that wait for one request are an error of the program; the one displaced here is woken, so that it
+    /// registers again and neither sleeps for ever.
+    pub(crate) fn register(&self, waiter: &'static Thread) -> bool {
+        let mine = core::ptr::from_ref(waiter) as usize;
+        let mut seen = PENDING;
+        loop {
+            match self.word.compare_exchange(seen, mine, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(PENDING | DETACHED) => return true,
+                Ok(other) if other == mine => return true,
+                Ok(other) => {
+                    wake(other);
+                    return true;
+                }
+                Err(DONE) => return false,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Takes the calling thread's name back.
+    pub(crate) fn deregister(&self, waiter: &'static Thread) {
+        let mine = core::ptr::from_ref(waiter) as usize;
+        let _ = self.word.compare_exchange(mine, PENDING, Ordering::AcqRel, Ordering::Relaxed);
+    }
+
+    /// Leaves the operation to its completer. Returns false if it is complete already.
+    pub(crate) fn detach(&self) -> bool {
+        let mut seen = PENDING;
+        loop {
+            match self.word.compare_exchange(seen, DETACHED, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return true,
+                Err(DONE) => return false,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Returns the outcome of a complete operation.
+    pub(crate) fn outcome(&self) -> Outcome {
+        debug_assert!(self.is_done());
+        // SAFETY: complete, so the results are only read from now on, by the owner.
+        unsafe { (*self.fields.get()).outcome }
+    }
+
+    /// Returns the status of a complete receive and stores nothing else.
+    ///
+    /// # Errors
+    /// `MPI_ERR_TRUNCATE`, in the second part, when the message was longer than the buffer.
+    pub(crate) fn received(&self) -> (Status, Result) {
+        received(&self.outcome(), self.buffer().bytes)
+    }
+}
+
+/// Makes a status of the outcome of a receive into a buffer of `capacity` bytes.
+#[inline]
+pub(crate) fn received(outcome: &Outcome, capacity: u64) -> (Status, Result) {
+    let mut status =
+        Status { source: outcome.source, tag: outcome.tag, error: MPI_SUCCESS, internal: [0; 5] };
+    if outcome.cancelled {
+        status.set_cancelled(true);
+        return (status, Ok(()));
+    }
+    status.set_bytes(outcome.bytes.min(capacity));
+    if outcome.bytes > capacity {
+        let error = truncated(outcome, capacity);
+        status.error = error.class;
+        return (status, Err(error));
+    }
+    (status, Ok(()))
+}
+
+#[cold]
+fn truncated(outcome: &Outcome, capacity: u64) -> Error {
+    let Outcome { source, tag, bytes, .. } = outcome;
+    Error::new(
+        MPI_ERR_TRUNCATE,
+        format!(
+            "message of {bytes} bytes from rank {source} with tag {tag} does not fit the receive buffer of \
+             {capacity} bytes; the rest was dropped"
+        ),
+    )
+}
+
+fn wake(thread: usize) {
+    // SAFETY: only `register` stores other values than the three constants, from a `&'static Thread`.
+    let thread: &'static Thread = unsafe { &*(thread as *const Thread) };
+    thread.unpark();
+}

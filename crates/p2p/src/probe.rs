@@ -1,0 +1,104 @@
+//! Probes, and messages matched by a probe.
+
+use crate::endpoint::{Endpoint, Message};
+use crate::engine::{Engine, outcome};
+use crate::matching::Envelope;
+use crate::operation::{Buffer, received};
+use weft_base::abi::Status;
+use weft_base::{Result, abi};
+
+/// A message taken out of matching by `MPI_Mprobe`, until `MPI_Mrecv`.
+pub struct Matched {
+    envelope: Envelope,
+    message: Message,
+    /// The communicator whose error handler an error of the receive goes to.
+    pub comm: abi::Comm,
+}
+
+impl Engine {
+    /// Returns the status of the oldest message that matches, and leaves it.
+    pub fn iprobe(&self, me: &Endpoint, pattern: &Envelope) -> Option<Status> {
+        if !me.unexpected_hint() && !me.rings_ready() {
+            return None;
+        }
+        let mut state = me.lock();
+        me.drain_rings(&mut state);
+        let (envelope, message) = state.unexpected.peek(pattern)?;
+        Some(status_of(&envelope, message.bytes))
+    }
+
+    /// Takes the oldest message that matches out of matching.
+    pub fn improbe(&self, me: &Endpoint, pattern: &Envelope, comm: abi::Comm) -> Option<(Matched, Status)> {
+        if !me.unexpected_hint() && !me.rings_ready() {
+            return None;
+        }
+        let mut state = me.lock();
+        me.drain_rings(&mut state);
+        let (envelope, message) = state.unexpected.take(pattern)?;
+        me.note_unexpected(&state);
+        let status = status_of(&envelope, message.bytes);
+        Some((Matched { envelope, message, comm }, status))
+    }
+
+    /// Waits for a message that matches, and leaves it.
+    pub fn probe(&self, me: &Endpoint, pattern: &Envelope) -> Status {
+        self.until(me, pattern, || self.iprobe(me, pattern))
+    }
+
+    /// Waits for a message that matches, and takes it out of matching.
+    pub fn mprobe(&self, me: &Endpoint, pattern: &Envelope, comm: abi::Comm) -> (Matched, Status) {
+        self.until(me, pattern, || self.improbe(me, pattern, comm))
+    }
+
+    fn until<R>(&self, me: &Endpoint, pattern: &Envelope, mut look: impl FnMut() -> Option<R>) -> R {
+        let mut found = look();
+        if found.is_some() {
+            return found.expect("checked");
+        }
+        let mut seen = me.arrivals();
+        let spun = self.spin(me, || {
+            let now = me.arrivals();
+            if now != seen {
+                seen = now;
+                found = look();
+            }
+            found.is_some()
+        });
+        if spun {
+            return found.expect("the spin ended with a message");
+        }
+        let thread = weft_sched::current();
+        me.lock().probers.push((*pattern, thread));
+        let found = loop {
+            // After the registration: whoever adds a message from now on wakes this thread.
+            if let Some(found) = look() {
+                break found;
+            }
+            me.park(thread);
+        };
+        let mut state = me.lock();
+        if let Some(place) = state.probers.iter().position(|(p, t)| p == pattern && core::ptr::eq(*t, thread))
+        {
+            state.probers.swap_remove(place);
+        }
+        found
+    }
+
+    /// Receives a message taken out of matching.
+    ///
+    /// # Errors
+    /// `MPI_ERR_TRUNCATE`, beside the status.
+    ///
+    /// # Safety
+    /// The promise of [`Buffer::new`], for writing.
+    #[allow(unsafe_code)] // Passes its caller's promise on.
+    pub unsafe fn mrecv(&self, me: &Endpoint, matched: Matched, buffer: &Buffer) -> (Status, Result) {
+        let Matched { envelope, message, .. } = matched;
+        // SAFETY: the caller's promise.
+        unsafe { me.take_message(me.lock(), envelope, message, buffer) }
+    }
+}
+
+fn status_of(envelope: &Envelope, bytes: u64) -> Status {
+    received(&outcome(envelope, bytes), bytes).0
+}

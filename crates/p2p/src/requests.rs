@@ -1,0 +1,530 @@
+//! The requests of one rank: where nonblocking and persistent operations live, and what a handle means.
+//!
+//! A handle is `generation << 32 | index + FIRST`. Slots come in chunks that double in size and are never freed, so a
+//! handle is checked without a lock: find the slot, compare the generation. A freed, foreign or invented handle
+//! therefore never reaches memory that is something else.
+//!
+//! The tag of a slot holds generation and phase in one word. Ending a request is one compare-and-swap on it, so of
+//! two threads that wrongly complete one request, one gets the result and the other an error.
+//!
+//! Other chapters put their own kind of request behind the same handle as [`Work`].
+#![allow(unsafe_code)]
+
+use crate::engine::Mode;
+use crate::matching::Envelope;
+use crate::operation::{Buffer, Operation, received};
+use core::cell::UnsafeCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use weft_base::abi::{self, Status};
+use weft_base::constants::*;
+use weft_base::{Error, Result};
+use weft_datatype::Datatype;
+use weft_sched::Thread;
+use weft_sync::Lock;
+
+/// A request that is not a send or a receive: a generalized request, a nonblocking collective.
+pub trait Work: Send + Sync {
+    /// Does what can be done now. Returns whether the request is complete.
+    ///
+    /// `waiter` is a thread that will park when the answer is no: unpark it as soon as another call could get
+    /// further. It stays registered until [`Work::leave`].
+    fn advance(&self, waiter: Option<&'static Thread>) -> bool;
+    /// Forgets a waiter.
+    fn leave(&self, _waiter: &'static Thread) {}
+    /// Returns the status of the complete request.
+    fn status(&self) -> (Status, Result);
+    /// Marks the request for cancellation.
+    fn cancel(&self) -> Result {
+        Ok(())
+    }
+    /// Starts a persistent request.
+    fn start(&self) -> Result {
+        Err(Error::new(MPI_ERR_REQUEST, "request is not persistent; only persistent requests are started"))
+    }
+    /// Tells whether the request becomes inactive, not freed, when it is complete.
+    fn is_persistent(&self) -> bool {
+        false
+    }
+    /// Called once, when the handle is gone.
+    fn free(&self) {}
+}
+
+/// How a request ended.
+pub struct Completion {
+    /// The status, whose error field is valid.
+    pub status: Status,
+    /// The error of the operation.
+    pub error: Option<Error>,
+    /// The communicator whose error handler an error goes to.
+    pub comm: abi::Comm,
+    /// What the handle is from now on: `MPI_REQUEST_NULL`, or the same for a persistent request.
+    pub handle: abi::Request,
+}
+
+impl Completion {
+    /// Returns the completion of a null or inactive request.
+    pub fn empty(handle: abi::Request) -> Self {
+        Self { status: Status::empty(), error: None, comm: MPI_COMM_NULL, handle }
+    }
+}
+
+const FREE: u64 = 0;
+const INACTIVE: u64 = 1;
+const ACTIVE: u64 = 2;
+
+const FIRST: usize = 4096;
+const CHUNKS: usize = 26;
+const FIRST_CHUNK: usize = 32;
+
+/// The handle of every send that was complete when its call returned: such requests have nothing to remember.
+pub const COMPLETED_SEND: abi::Request = abi::Request(0x7fff_ffff << 32 | FIRST);
+
+/// What a persistent operation does when it is started.
+#[derive(Clone, Copy)]
+pub(crate) enum Recipe {
+    Send {
+        target: u32,
+        envelope: Envelope,
+        mode: Mode,
+    },
+    Buffered {
+        target: u32,
+        envelope: Envelope,
+        scopes: crate::buffered::Scopes,
+    },
+    Receive {
+        pattern: Envelope,
+    },
+    /// From or to `MPI_PROC_NULL`.
+    Nothing,
+}
+
+/// What a request is.
+pub(crate) enum Kind {
+    Send {
+        target: u32,
+    },
+    Receive,
+    /// A receive, and the index of the slot of the send that belongs to it.
+    Pair {
+        send: u32,
+    },
+    Work(Arc<dyn Work>),
+}
+
+pub(crate) struct Content {
+    pub kind: Kind,
+    pub comm: abi::Comm,
+    /// The buffer's datatype, if the program may free its handle before the operation ends.
+    pub datatype: Option<Datatype>,
+    /// Memory of the library that is sent from.
+    pub _packed: Option<Box<[u8]>>,
+    pub recipe: Option<(Recipe, Buffer)>,
+}
+
+/// One request. The operation comes first, so that its address is the slot's.
+#[repr(C, align(64))]
+pub(crate) struct Slot {
+    pub operation: Operation,
+    tag: AtomicU64,
+    index: u32,
+    owner: *const Requests,
+    content: UnsafeCell<Option<Content>>,
+}
+
+// SAFETY: the content is written by the creator before the handle is known, and taken by whoever wins the
+// compare-and-swap on the tag that ends the request; in between it is only read.
+unsafe impl Sync for Slot {}
+// SAFETY: nothing is bound to a thread.
+unsafe impl Send for Slot {}
+
+fn tag(generation: u64, phase: u64) -> u64 {
+    generation << 8 | phase
+}
+
+impl Slot {
+    /// Returns what the request is.
+    pub(crate) fn content(&self) -> &Content {
+        // SAFETY: the caller looked the slot up by a valid handle, so it has content until the request ends.
+        unsafe { (*self.content.get()).as_ref() }.expect("a live request has content")
+    }
+
+    fn generation(&self) -> u64 {
+        self.tag.load(Ordering::Acquire) >> 8
+    }
+
+    fn is_active(&self) -> bool {
+        self.tag.load(Ordering::Acquire) & 0xff == ACTIVE
+    }
+
+    fn is_persistent(&self) -> bool {
+        let content = self.content();
+        content.recipe.is_some() || matches!(&content.kind, Kind::Work(work) if work.is_persistent())
+    }
+
+    pub(crate) fn handle(&self) -> abi::Request {
+        abi::Request((self.generation() as usize) << 32 | (self.index as usize + FIRST))
+    }
+
+    /// Empties the slot and gives it back. The caller won the right to do so.
+    fn release(&self) {
+        // SAFETY: the caller ended the request, so nobody else looks.
+        let content = unsafe { (*self.content.get()).take() };
+        let generation = (self.generation() + 1) & 0x3fff_ffff;
+        self.tag.store(tag(generation, FREE), Ordering::Release);
+        // SAFETY: the table outlives its slots.
+        unsafe { &*self.owner }.free.lock().indices.push(self.index);
+        drop(content);
+    }
+}
+
+/// Frees the request of an operation that was complete only after `MPI_Request_free`.
+#[cold]
+pub(crate) fn release_detached(operation: &Operation) {
+    // SAFETY: only operations in slots are ever detached, and the operation is the slot's first field.
+    let slot = unsafe { &*core::ptr::from_ref(operation).cast::<Slot>() };
+    slot.release();
+}
+
+struct FreeList {
+    indices: Vec<u32>,
+    /// Slots that exist.
+    length: usize,
+}
+
+/// The requests of one rank.
+pub struct Requests {
+    chunks: [AtomicPtr<Slot>; CHUNKS],
+    free: Lock<FreeList>,
+}
+
+/// Splits an index into chunk and place: chunk k holds `FIRST_CHUNK << k` slots.
+fn place(index: usize) -> (usize, usize) {
+    let shifted = index / FIRST_CHUNK + 1;
+    let chunk = shifted.ilog2() as usize;
+    (chunk, index - ((1 << chunk) - 1) * FIRST_CHUNK)
+}
+
+impl Requests {
+    pub(crate) fn new() -> Self {
+        Self {
+            chunks: [const { AtomicPtr::new(core::ptr::null_mut()) }; CHUNKS],
+            free: Lock::new(FreeList { indices: Vec::new(), length: 0 }),
+        }
+    }
+
+    pub(crate) fn slot(&self, index: usize) -> Option<&Slot> {
+        let (chunk, offset) = place(index);
+        let chunk = self.chunks.get(chunk)?.load(Ordering::Acquire);
+        // SAFETY: a chunk that is there has all its slots, and stays.
+        (!chunk.is_null()).then(|| unsafe { &*chunk.add(offset) })
+    }
+
+    #[cold]
+    fn grow(&self, free: &mut FreeList) {
+        let (chunk, offset) = place(free.length);
+        assert!(offset == 0 && chunk < CHUNKS, "more than two thousand million requests");
+        let size = FIRST_CHUNK << chunk;
+        let slots: Box<[Slot]> = (0..size)
+            .map(|i| Slot {
+                // SAFETY: no bytes at no address.
+                operation: Operation::new(unsafe { Buffer::dense(core::ptr::null_mut(), 0) }),
+                tag: AtomicU64::new(tag(0, FREE)),
+                index: (free.length + i) as u32,
+                owner: self,
+                content: UnsafeCell::new(None),
+            })
+            .collect();
+        self.chunks[chunk].store(Box::into_raw(slots).cast(), Ordering::Release);
+        free.indices.extend((free.length..free.length + size).rev().map(|i| i as u32));
+        free.length += size;
+    }
+
+    /// Makes a request; its operation is reset, and nobody knows its handle yet.
+    ///
+    /// The buffer's datatype is the content's if there is one.
+    pub(crate) fn create(&self, content: Content, mut buffer: Buffer, active: bool) -> &Slot {
+        let index = {
+            let mut free = self.free.lock();
+            if free.indices.is_empty() {
+                self.grow(&mut free);
+            }
+            free.indices.pop().expect("just grown")
+        };
+        let slot = self.slot(index as usize).expect("an index of the free list");
+        // SAFETY: the slot is free and its index is ours alone.
+        let content = unsafe { (*slot.content.get()).insert(content) };
+        if let Some(datatype) = &content.datatype {
+            buffer.datatype = datatype;
+        }
+        if let Some((_, kept)) = &mut content.recipe {
+            *kept = buffer;
+        }
+        slot.operation.reset(buffer);
+        let phase = if active { ACTIVE } else { INACTIVE };
+        slot.tag.store(tag(slot.generation(), phase), Ordering::Release);
+        slot
+    }
+
+    /// Puts other chapters' work behind a request handle; `active` is false for a persistent request.
+    pub fn create_work(&self, work: Arc<dyn Work>, comm: abi::Comm, active: bool) -> abi::Request {
+        let content = Content { kind: Kind::Work(work), comm, datatype: None, _packed: None, recipe: None };
+        // SAFETY: no bytes at no address.
+        let buffer = unsafe { Buffer::dense(core::ptr::null_mut(), 0) };
+        self.create(content, buffer, active).handle()
+    }
+
+    /// Finds a request.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST`
+    #[inline]
+    pub(crate) fn find(&self, handle: abi::Request) -> Result<&Slot> {
+        let index = (handle.0 & 0xffff_ffff).wrapping_sub(FIRST);
+        if let Some(slot) = (handle.0 >= FIRST).then(|| self.slot(index)).flatten() {
+            let now = slot.tag.load(Ordering::Acquire);
+            if now >> 8 == (handle.0 >> 32) as u64 && now & 0xff != FREE {
+                return Ok(slot);
+            }
+        }
+        Err(bad_handle(handle))
+    }
+
+    /// Returns the work behind a handle, if it is other chapters' work.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST`
+    pub fn work(&self, handle: abi::Request) -> Result<Option<Arc<dyn Work>>> {
+        if handle == COMPLETED_SEND {
+            return Ok(None);
+        }
+        Ok(match &self.find(handle)?.content().kind {
+            Kind::Work(work) => Some(work.clone()),
+            _ => None,
+        })
+    }
+
+    /// Returns the communicator a request belongs to.
+    pub fn comm(&self, handle: abi::Request) -> Option<abi::Comm> {
+        self.find(handle).ok().map(|slot| slot.content().comm)
+    }
+
+    /// Tells whether there is something to complete: false for null and for inactive persistent requests.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST`
+    pub fn is_active(&self, handle: abi::Request) -> Result<bool> {
+        match handle {
+            MPI_REQUEST_NULL => Ok(false),
+            COMPLETED_SEND => Ok(true),
+            _ => Ok(self.find(handle)?.is_active()),
+        }
+    }
+
+    /// Calls `f` for every operation a request waits for.
+    pub(crate) fn operations<'a>(&'a self, slot: &'a Slot, mut f: impl FnMut(&'a Operation)) {
+        match slot.content().kind {
+            Kind::Work(_) => {}
+            Kind::Pair { send } => {
+                f(&slot.operation);
+                f(&self.slot(send as usize).expect("the pair's send").operation);
+            }
+            Kind::Send { .. } | Kind::Receive => f(&slot.operation),
+        }
+    }
+
+    /// Tells whether an active request is complete, after doing what can be done for it.
+    pub(crate) fn is_complete(&self, slot: &Slot, waiter: Option<&'static Thread>) -> bool {
+        if let Kind::Work(work) = &slot.content().kind {
+            return work.advance(waiter);
+        }
+        let mut complete = true;
+        self.operations(slot, |operation| complete &= operation.is_done());
+        complete
+    }
+
+    /// Returns how a complete request ended, and leaves it.
+    pub(crate) fn peek(&self, slot: &Slot) -> Completion {
+        let content = slot.content();
+        let (status, result) = match &content.kind {
+            Kind::Work(work) => work.status(),
+            Kind::Send { .. } => {
+                let mut status = Status::empty();
+                status.set_cancelled(slot.operation.outcome().cancelled);
+                (status, Ok(()))
+            }
+            Kind::Receive | Kind::Pair { .. } => {
+                received(&slot.operation.outcome(), slot.operation.buffer().bytes)
+            }
+        };
+        let error = result.err();
+        let mut status = status;
+        status.error = error.as_ref().map_or(MPI_SUCCESS, |e| e.class);
+        Completion { status, error, comm: content.comm, handle: slot.handle() }
+    }
+
+    /// Ends a complete request: frees it, or makes it inactive if it is persistent.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST` if another thread was faster.
+    pub(crate) fn end(&self, slot: &Slot, handle: abi::Request) -> Result<Completion> {
+        let generation = (handle.0 >> 32) as u64;
+        let from = tag(generation, ACTIVE);
+        if slot.is_persistent() {
+            let mut completion = self.peek(slot);
+            completion.handle = handle;
+            let to = tag(generation, INACTIVE);
+            slot.tag
+                .compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed)
+                .map_err(|_| bad_handle(handle))?;
+            return Ok(completion);
+        }
+        // The generation moves on at once; the phase becomes free, so no handle finds the slot.
+        slot.tag
+            .compare_exchange(from, tag(generation, FREE), Ordering::AcqRel, Ordering::Relaxed)
+            .map_err(|_| bad_handle(handle))?;
+        let mut completion = self.peek(slot);
+        completion.handle = MPI_REQUEST_NULL;
+        self.release_partner(slot);
+        if let Kind::Work(work) = &slot.content().kind {
+            work.free();
+        }
+        slot.release();
+        Ok(completion)
+    }
+
+    fn release_partner(&self, slot: &Slot) {
+        if let Kind::Pair { send } = slot.content().kind {
+            self.slot(send as usize).expect("the pair's send").release();
+        }
+    }
+
+    /// Frees a request whose operation may go on (`MPI_Request_free`).
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST`
+    pub fn free(&self, handle: abi::Request) -> Result {
+        if handle == COMPLETED_SEND {
+            return Ok(());
+        }
+        if handle == MPI_REQUEST_NULL {
+            return Err(Error::new(MPI_ERR_REQUEST, "request is MPI_REQUEST_NULL; there is nothing to free"));
+        }
+        let slot = self.find(handle)?;
+        let generation = (handle.0 >> 32) as u64;
+        let now = slot.tag.load(Ordering::Acquire);
+        slot.tag
+            .compare_exchange(now, tag(generation, FREE), Ordering::AcqRel, Ordering::Relaxed)
+            .map_err(|_| bad_handle(handle))?;
+        let in_progress = now & 0xff == ACTIVE;
+        match &slot.content().kind {
+            Kind::Work(work) => {
+                work.free();
+                slot.release();
+            }
+            Kind::Pair { send } => {
+                let send = self.slot(*send as usize).expect("the pair's send");
+                for part in [send, slot] {
+                    if !part.operation.detach() {
+                        part.release();
+                    }
+                }
+            }
+            Kind::Send { .. } | Kind::Receive => {
+                if !in_progress || !slot.operation.detach() {
+                    slot.release();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes an inactive persistent request active and returns what it does.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST` if it is active already or not persistent.
+    pub(crate) fn activate(&self, handle: abi::Request) -> Result<&Slot> {
+        if handle == MPI_REQUEST_NULL || handle == COMPLETED_SEND {
+            return Err(not_startable(handle, "it is not a persistent request"));
+        }
+        let slot = self.find(handle)?;
+        if !slot.is_persistent() {
+            return Err(not_startable(handle, "it is not a persistent request"));
+        }
+        let generation = (handle.0 >> 32) as u64;
+        slot.tag
+            .compare_exchange(
+                tag(generation, INACTIVE),
+                tag(generation, ACTIVE),
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            )
+            .map_err(|_| not_startable(handle, "it is active; complete it first"))?;
+        Ok(slot)
+    }
+
+    /// Returns the number of requests that are alive.
+    pub fn live(&self) -> usize {
+        let free = self.free.lock();
+        free.length - free.indices.len()
+    }
+}
+
+impl Drop for Requests {
+    fn drop(&mut self) {
+        for (k, chunk) in self.chunks.iter().enumerate() {
+            let chunk = chunk.load(Ordering::Relaxed);
+            if !chunk.is_null() {
+                let slots = core::ptr::slice_from_raw_parts_mut(chunk, FIRST_CHUNK << k);
+                // SAFETY: made by `grow` from a box of that many slots.
+                drop(unsafe { Box::from_raw(slots) });
+            }
+        }
+    }
+}
+
+#[cold]
+fn not_startable(handle: abi::Request, why: &str) -> Error {
+    Error::new(MPI_ERR_REQUEST, format!("request {:#x} cannot be started: {why}", handle.0))
+}
+
+#[cold]
+fn bad_handle(handle: abi::Request) -> Error {
+    let text = match handle {
+        abi::Request(0) => "invalid request: the handle is zero (uninitialised memory?)".to_string(),
+        MPI_REQUEST_NULL => "request is MPI_REQUEST_NULL; pass an active request".to_string(),
+        abi::Request(h) => {
+            format!(
+                "invalid request: {h:#x} is not the handle of a live request (completed or freed already?)"
+            )
+        }
+    };
+    Error::new(MPI_ERR_REQUEST, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_follow_each_other() {
+        let mut expected = (0, 0);
+        for index in 0..100_000 {
+            assert_eq!(place(index), expected);
+            expected.1 += 1;
+            if expected.1 == FIRST_CHUNK << expected.0 {
+                expected = (expected.0 + 1, 0);
+            }
+        }
+    }
+
+    #[test]
+    fn bad_handles_are_refused() {
+        let requests = Requests::new();
+        for bad in [0, 1, 0x180, FIRST, FIRST + 31, FIRST + 1_000_000, usize::MAX, 1 << 32 | FIRST] {
+            let error = requests.find(abi::Request(bad)).err().expect("no request was made");
+            assert_eq!(error.class, MPI_ERR_REQUEST);
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Waiting for operations: spin a little where that is sensible, then park.
+//!
+//! A thread that waits for anything of this crate also empties its rank's rings, because what it waits for may be in
+//! one of them. It names itself in the words of its operations before it parks, so whoever completes one wakes it.
+
+use crate::endpoint::Endpoint;
+use crate::engine::Engine;
+use crate::operation::Operation;
+use crate::requests::{COMPLETED_SEND, Completion, Slot};
+use core::cell::Cell;
+use weft_base::constants::MPI_REQUEST_NULL;
+use weft_base::{Result, abi};
+
+/// How many failing tests in a row a thread may make before it gives way to others.
+const IMPATIENCE: u32 = 4;
+
+thread_local!(static FAILED: Cell<u32> = const { Cell::new(0) });
+
+/// Notes that a test or probe of the calling thread found nothing: after a few of them in a row, others run first.
+pub fn note_failure() {
+    let failed = FAILED.get() + 1;
+    FAILED.set(failed);
+    if failed >= IMPATIENCE {
+        FAILED.set(0);
+        weft_sched::yield_now();
+    }
+}
+
+/// Notes that a test or probe of the calling thread found something.
+pub fn note_success() {
+    FAILED.set(0);
+}
+
+impl Engine {
+    /// Empties the rank's rings into matching.
+    #[inline]
+    pub fn progress(&self, me: &Endpoint) {
+        if me.rings_ready() {
+            me.drain_and_deliver();
+        }
+    }
+
+    /// Returns true once `done` does, false when it is time to park.
+    #[inline]
+    pub(crate) fn spin(&self, me: &Endpoint, mut done: impl FnMut() -> bool) -> bool {
+        let mut spins = 0;
+        loop {
+            self.progress(me);
+            if done() {
+                return true;
+            }
+            if spins >= self.limits().spins || (spins & 63 == 0 && !weft_sched::may_spin()) {
+                return false;
+            }
+            spins += 1;
+            if spins > 256 {
+                core::hint::spin_loop();
+            }
+        }
+    }
+
+    /// Waits for one operation.
+    pub(crate) fn wait(&self, me: &Endpoint, operation: &Operation) {
+        if self.spin(me, || operation.is_done()) {
+            return;
+        }
+        let thread = weft_sched::current();
+        // Registers again in every round: a second thread that waits for it wrongly may have taken the place.
+        while operation.register(thread) {
+            me.park(thread);
+            self.progress(me);
+        }
+    }
+
+    fn is_complete(&self, me: &Endpoint, slot: &Slot) -> bool {
+        me.requests().is_complete(slot, None)
+    }
+
+    /// Returns once `done` does, which says so when enough of the requests are complete.
+    fn wait_until(&self, me: &Endpoint, slots: &[&Slot], mut done: impl FnMut() -> bool) {
+        if self.spin(me, &mut done) {
+            return;
+        }
+        let thread = weft_sched::current();
+        let requests = me.requests();
+        loop {
+            for slot in slots {
+                requests.operations(slot, |operation| {
+                    operation.register(thread);
+                });
+                requests.is_complete(slot, Some(thread));
+            }
+            if done() {
+                break;
+            }
+            me.park(thread);
+            self.progress(me);
+        }
+        for slot in slots {
+            requests.operations(slot, |operation| operation.deregister(thread));
+            if let crate::requests::Kind::Work(work) = &slot.content().kind {
+                work.leave(thread);
+            }
+        }
+    }
+
+    /// Waits for a request and ends it.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST`; the operation's own error is in the completion.
+    pub fn wait_request(&self, me: &Endpoint, handle: abi::Request) -> Result<Completion> {
+        if handle == MPI_REQUEST_NULL || handle == COMPLETED_SEND {
+            return Ok(Completion::empty(MPI_REQUEST_NULL));
+        }
+        let requests = me.requests();
+        if !requests.is_active(handle)? {
+            return Ok(Completion::empty(handle));
+        }
+        let slot = requests.find(handle)?;
+        if !self.is_complete(me, slot) {
+            self.wait_until(me, &[slot], || self.is_complete(me, slot));
+        }
+        requests.end(slot, handle)
+    }
+
+    /// Tells whether a request is complete, after doing what can be done for it. True for null and inactive ones.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST`
+    pub fn is_request_complete(&self, me: &Endpoint, handle: abi::Request) -> Result<bool> {
+        if handle == MPI_REQUEST_NULL || handle == COMPLETED_SEND {
+            return Ok(true);
+        }
+        let requests = me.requests();
+        if !requests.is_active(handle)? {
+            return Ok(true);
+        }
+        let slot = requests.find(handle)?;
+        if self.is_complete(me, slot) {
+            return Ok(true);
+        }
+        self.progress(me);
+        Ok(self.is_complete(me, slot))
+    }
+
+    /// Waits until a request among `handles` is complete. All of them are active; there is at least one.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST`
+    pub fn wait_for_some(&self, me: &Endpoint, handles: &[abi::Request]) -> Result {
+        if handles.contains(&COMPLETED_SEND) {
+            return Ok(());
+        }
+        let requests = me.requests();
+        let slots: Vec<&Slot> = handles.iter().map(|&h| requests.find(h)).collect::<Result<_>>()?;
+        self.wait_until(me, &slots, || slots.iter().any(|slot| self.is_complete(me, slot)));
+        Ok(())
+    }
+
+    /// Waits until all of `handles` are complete; null and inactive ones are. Ends none.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST`
+    pub fn wait_for_all(&self, me: &Endpoint, handles: &[abi::Request]) -> Result {
+        let requests = me.requests();
+        let mut work = Vec::new();
+        for &handle in handles {
+            if handle == MPI_REQUEST_NULL || handle == COMPLETED_SEND || !requests.is_active(handle)? {
+                continue;
+            }
+            let slot = requests.find(handle)?;
+            match slot.content().kind {
+                crate::requests::Kind::Work(_) => work.push(slot),
+                _ => requests.operations(slot, |operation| {
+                    if !operation.is_done() {
+                        work.push(slot);
+                    }
+                }),
+            }
+        }
+        // Sends and receives go on by themselves; other chapters' work may need this thread to advance it, so all of
+        // it is looked at in every round.
+        if work.iter().any(|slot| matches!(slot.content().kind, crate::requests::Kind::Work(_))) {
+            self.wait_until(me, &work, || {
+                work.iter().fold(true, |all, slot| self.is_complete(me, slot) && all)
+            });
+        } else {
+            for slot in work {
+                requests.operations(slot, |operation| self.wait(me, operation));
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a request that is complete; null and inactive ones give the empty completion.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST`
+    pub fn end_request(&self, me: &Endpoint, handle: abi::Request) -> Result<Completion> {
+        self.wait_request(me, handle)
+    }
+
+    /// Returns how a complete request ended, and leaves it (`MPI_Request_get_status`).
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST`
+    pub fn peek_request(&self, me: &Endpoint, handle: abi::Request) -> Result<Completion> {
+        if handle == MPI_REQUEST_NULL || handle == COMPLETED_SEND || !me.requests().is_active(handle)? {
+            return Ok(Completion::empty(handle));
+        }
+        Ok(me.requests().peek(me.requests().find(handle)?))
+    }
+}

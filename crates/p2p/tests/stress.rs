@@ -1,0 +1,397 @@
+//! Ranks are plain threads here; every test is about what holds whichever way messages take.
+#![allow(unsafe_code)] // The tests are callers that promise their buffers.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+use weft_base::abi;
+use weft_base::constants::*;
+use weft_datatype::Datatype;
+use weft_p2p::{Buffer, Endpoint, Engine, Envelope, Limits, Mode};
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % bound
+    }
+}
+
+fn seed() -> u64 {
+    let seed = std::env::var("WEFT_TEST_SEED").ok().and_then(|s| s.parse().ok());
+    let seed =
+        seed.unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64);
+    println!("seed {seed} (set WEFT_TEST_SEED to repeat)");
+    seed
+}
+
+fn byte() -> &'static Datatype {
+    Datatype::predefined(MPI_BYTE).unwrap()
+}
+
+fn buffer(data: &mut [u8]) -> Buffer {
+    unsafe { Buffer::new(data.as_mut_ptr(), data.len() as u64, byte()) }
+}
+
+fn envelope(source: i32, tag: i32) -> Envelope {
+    Envelope { context: 0, source, tag }
+}
+
+struct Rank {
+    engine: &'static Engine,
+    me: &'static Endpoint,
+    rank: u32,
+}
+
+impl Rank {
+    fn send(&self, target: u32, tag: i32, data: &mut [u8], mode: Mode) {
+        unsafe { self.engine.send(self.me, target, envelope(self.rank as i32, tag), buffer(data), mode) }
+    }
+    fn isend(&self, target: u32, tag: i32, data: &mut [u8], mode: Mode) -> abi::Request {
+        let envelope = envelope(self.rank as i32, tag);
+        unsafe { self.engine.isend(self.me, target, envelope, buffer(data), None, mode, MPI_COMM_WORLD) }
+    }
+    fn receive(&self, source: i32, tag: i32, data: &mut [u8]) -> abi::Status {
+        let from = u32::try_from(source).ok();
+        let (status, result) =
+            unsafe { self.engine.receive(self.me, from, envelope(source, tag), buffer(data)) };
+        result.unwrap();
+        status
+    }
+    fn irecv(&self, source: i32, tag: i32, data: &mut [u8]) -> abi::Request {
+        unsafe { self.engine.irecv(self.me, envelope(source, tag), buffer(data), None, MPI_COMM_WORLD) }
+    }
+    fn wait(&self, request: abi::Request) -> abi::Status {
+        let completion = self.engine.wait_request(self.me, request).unwrap();
+        assert!(completion.error.is_none() && completion.handle == MPI_REQUEST_NULL);
+        completion.status
+    }
+}
+
+fn run(ranks: u32, limits: Limits, body: impl Fn(Rank) + Sync) {
+    let engine: &'static Engine = Box::leak(Box::new(Engine::new(ranks, limits)));
+    let attached = std::sync::Barrier::new(ranks as usize);
+    std::thread::scope(|scope| {
+        for rank in 0..ranks {
+            let (body, attached) = (&body, &attached);
+            scope.spawn(move || {
+                let me = engine.attach(rank);
+                attached.wait();
+                body(Rank { engine, me, rank });
+                assert_eq!(me.requests().live(), 0, "requests leak");
+            });
+        }
+    });
+}
+
+/// Every combination of what decides the way of a message: rings or not, spinning or not, eager or not.
+fn all_limits() -> Vec<Limits> {
+    let mut all = Vec::new();
+    for rings in [0, 1, 16] {
+        for spins in [0, 300] {
+            for (eager, unexpected) in [(0, 0), (64, 1000), (4096, 1 << 20)] {
+                all.push(Limits { eager, unexpected, rings, spins });
+            }
+        }
+    }
+    all
+}
+
+const LENGTHS: [usize; 10] = [0, 4, 8, 39, 40, 41, 64, 700, 4096, 9000];
+
+/// Fills `data` so that sender, number and position show.
+fn fill(data: &mut [u8], source: u32, number: u32) {
+    for (i, byte) in data.iter_mut().enumerate() {
+        *byte = (i as u32 ^ source.wrapping_mul(31) ^ number.wrapping_mul(7)) as u8;
+    }
+}
+
+#[test]
+fn messages_of_a_pair_stay_in_order_by_all_ways() {
+    let seed = seed();
+    for limits in all_limits() {
+        run(2, limits, |rank| {
+            let mut random = Random(seed | 1);
+            let (mut data, mut expected) = (vec![0; 10_000], vec![0; 10_000]);
+            for number in 0..1500u32 {
+                let length = LENGTHS[random.below(LENGTHS.len() as u64) as usize];
+                let (way, wild) = (random.below(4), random.below(3));
+                if rank.rank == 0 {
+                    fill(&mut data[..length], 0, number);
+                    match way {
+                        0 => rank.send(1, 5, &mut data[..length], Mode::Synchronous),
+                        1 => _ = rank.wait(rank.isend(1, 5, &mut data[..length], Mode::Standard)),
+                        _ => rank.send(1, 5, &mut data[..length], Mode::Standard),
+                    }
+                } else {
+                    let source = if wild == 0 { MPI_ANY_SOURCE } else { 0 };
+                    let tag = if wild == 1 { MPI_ANY_TAG } else { 5 };
+                    let status = match way {
+                        2 => rank.wait(rank.irecv(source, tag, &mut data)),
+                        3 => {
+                            let probed = rank.engine.probe(rank.me, &envelope(source, tag));
+                            let status = rank.receive(source, tag, &mut data);
+                            assert_eq!(probed, status);
+                            status
+                        }
+                        _ => rank.receive(source, tag, &mut data),
+                    };
+                    fill(&mut expected[..length], 0, number);
+                    assert_eq!((status.source, status.tag, status.bytes()), (0, 5, length as u64));
+                    assert!(data[..length] == expected[..length], "message {number} of {length} bytes");
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn many_senders_to_one_wildcard_receiver_keep_each_their_order() {
+    let seed = seed();
+    const MESSAGES: u32 = 600;
+    for limits in all_limits() {
+        let ranks = 4;
+        run(ranks, limits, |rank| {
+            let mut random = Random(seed ^ u64::from(rank.rank) << 32 | 1);
+            if rank.rank == 0 {
+                let mut next = vec![0u32; ranks as usize];
+                let mut data = vec![0; 10_000];
+                let mut expected = vec![0; 10_000];
+                for _ in 0..MESSAGES * (ranks - 1) {
+                    let status = match random.below(3) {
+                        0 => rank.wait(rank.irecv(MPI_ANY_SOURCE, MPI_ANY_TAG, &mut data)),
+                        1 => {
+                            let pattern = envelope(MPI_ANY_SOURCE, MPI_ANY_TAG);
+                            let (matched, probed) = rank.engine.mprobe(rank.me, &pattern, MPI_COMM_WORLD);
+                            let (status, result) =
+                                unsafe { rank.engine.mrecv(rank.me, matched, &buffer(&mut data)) };
+                            result.unwrap();
+                            assert_eq!(probed, status);
+                            status
+                        }
+                        _ => rank.receive(MPI_ANY_SOURCE, MPI_ANY_TAG, &mut data),
+                    };
+                    let number = next[status.source as usize];
+                    assert_eq!(status.tag, number as i32, "message of rank {} out of order", status.source);
+                    next[status.source as usize] += 1;
+                    let length = status.bytes() as usize;
+                    fill(&mut expected[..length], status.source as u32, number);
+                    assert!(data[..length] == expected[..length]);
+                }
+            } else {
+                let mut data = vec![0; 10_000];
+                for number in 0..MESSAGES {
+                    let length = LENGTHS[random.below(LENGTHS.len() as u64) as usize];
+                    fill(&mut data[..length], rank.rank, number);
+                    match random.below(6) {
+                        0 => rank.send(0, number as i32, &mut data[..length], Mode::Synchronous),
+                        1 => _ = rank.wait(rank.isend(0, number as i32, &mut data[..length], Mode::Standard)),
+                        _ => rank.send(0, number as i32, &mut data[..length], Mode::Standard),
+                    }
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn a_cancelled_receive_or_its_message_is_never_lost() {
+    let seed = seed();
+    for limits in all_limits() {
+        run(2, limits, |rank| {
+            let mut random = Random(seed ^ u64::from(rank.rank) | 1);
+            for number in 0..800u32 {
+                let mut data = number.to_le_bytes();
+                if rank.rank == 0 {
+                    for _ in 0..random.below(200) {
+                        std::hint::spin_loop();
+                    }
+                    rank.send(1, 1, &mut data, Mode::Standard);
+                } else {
+                    let mut got = [0; 4];
+                    let request = rank.irecv(0, 1, &mut got);
+                    for _ in 0..random.below(200) {
+                        std::hint::spin_loop();
+                    }
+                    rank.engine.cancel(rank.me, request).unwrap();
+                    if rank.wait(request).cancelled() {
+                        assert_eq!(rank.receive(0, 1, &mut got).bytes(), 4);
+                    }
+                    assert_eq!(got, data);
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn threads_of_a_rank_that_synchronise_keep_their_order() {
+    for limits in all_limits() {
+        run(2, limits, |rank| {
+            const ROUNDS: u32 = 500;
+            if rank.rank == 1 {
+                for number in 0..ROUNDS * 2 {
+                    let mut data = [0; 4];
+                    rank.receive(0, MPI_ANY_TAG, &mut data);
+                    assert_eq!(u32::from_le_bytes(data), number);
+                }
+                return;
+            }
+            // The rank's own thread may use a ring, the other thread may not; they take turns.
+            let turn = AtomicUsize::new(0);
+            let send = |parity: usize| {
+                for number in (parity as u32..ROUNDS * 2).step_by(2) {
+                    while turn.load(Ordering::Acquire) != number as usize {
+                        std::hint::spin_loop();
+                    }
+                    rank.send(1, parity as i32, &mut number.to_le_bytes(), Mode::Standard);
+                    turn.store(number as usize + 1, Ordering::Release);
+                }
+            };
+            std::thread::scope(|scope| {
+                scope.spawn(|| send(1));
+                send(0);
+            });
+        });
+    }
+}
+
+#[test]
+fn several_threads_of_two_ranks_exchange_at_once() {
+    let seed = seed();
+    for limits in all_limits() {
+        run(2, limits, |rank| {
+            let other = 1 - rank.rank;
+            let talk = |thread: u64| {
+                let mut random = Random(seed ^ thread << 40 ^ u64::from(rank.rank) << 50 | 1);
+                let tag = thread as i32;
+                for number in 0..200u32 {
+                    let length = LENGTHS[random.below(LENGTHS.len() as u64) as usize].max(4);
+                    let mut data = vec![0; length];
+                    data[..4].copy_from_slice(&number.to_le_bytes());
+                    let mut got = vec![0; 10_000];
+                    let receive = rank.irecv(other as i32, tag, &mut got);
+                    let send = rank.isend(other, tag, &mut data, Mode::Standard);
+                    while !rank.engine.is_request_complete(rank.me, receive).unwrap() {
+                        if random.below(2) == 0 {
+                            rank.engine.wait_for_some(rank.me, &[receive]).unwrap();
+                        }
+                        weft_p2p::note_failure();
+                    }
+                    let status = rank.wait(receive);
+                    assert_eq!(status.tag, tag);
+                    assert_eq!(got[..4], number.to_le_bytes());
+                    rank.wait(send);
+                }
+            };
+            std::thread::scope(|scope| {
+                (1..3).for_each(|thread| _ = scope.spawn(move || talk(thread)));
+                talk(0);
+            });
+        });
+    }
+}
+
+#[test]
+fn a_message_that_is_too_long_is_cut_and_reported_by_all_ways() {
+    for limits in all_limits() {
+        run(2, limits, |rank| {
+            for posted in [false, true] {
+                for length in [8usize, 40, 100, 8000] {
+                    if rank.rank == 0 {
+                        if posted {
+                            rank.receive(1, 9, &mut []);
+                        }
+                        rank.send(1, 3, &mut vec![7; length], Mode::Standard);
+                        if !posted {
+                            rank.send(1, 4, &mut [], Mode::Standard);
+                        }
+                        continue;
+                    }
+                    let mut data = [0; 8];
+                    let completion = if posted {
+                        let request = rank.irecv(0, 3, &mut data[..5]);
+                        rank.send(0, 9, &mut [], Mode::Standard);
+                        let completion = rank.engine.wait_request(rank.me, request).unwrap();
+                        (completion.status, completion.error.unwrap())
+                    } else {
+                        let small = buffer(&mut data[..5]);
+                        let (status, result) =
+                            unsafe { rank.engine.receive(rank.me, Some(0), envelope(0, 3), small) };
+                        rank.receive(0, 4, &mut []);
+                        (status, result.unwrap_err())
+                    };
+                    assert_eq!(completion.0.bytes(), 5);
+                    assert_eq!(completion.1.class, MPI_ERR_TRUNCATE);
+                    assert!(completion.1.message.contains(&format!("{length} bytes")));
+                    assert_eq!(data, [7, 7, 7, 7, 7, 0, 0, 0]);
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn a_send_nobody_receives_can_be_cancelled() {
+    run(2, Limits::default(), |rank| {
+        if rank.rank == 0 {
+            let mut data = vec![1; 100_000];
+            let request = rank.isend(1, 0, &mut data, Mode::Standard);
+            rank.engine.cancel(rank.me, request).unwrap();
+            assert!(rank.wait(request).cancelled());
+            rank.send(1, 1, &mut [], Mode::Standard);
+        } else {
+            rank.receive(0, 1, &mut []);
+            assert!(rank.engine.iprobe(rank.me, &envelope(MPI_ANY_SOURCE, 0)).is_none());
+        }
+    });
+}
+
+#[test]
+fn freed_requests_go_on_and_leave_nothing() {
+    run(2, Limits::default(), |rank| {
+        let mut data = vec![rank.rank as u8; 100_000];
+        if rank.rank == 0 {
+            let request = rank.isend(1, 0, &mut data, Mode::Standard);
+            rank.me.requests().free(request).unwrap();
+            assert_eq!(rank.me.requests().free(request).unwrap_err().class, MPI_ERR_REQUEST);
+            rank.receive(1, 0, &mut []);
+            // The send completes before its receiver answers, but the slot is freed after its word is set.
+            while rank.me.requests().live() != 0 {
+                std::hint::spin_loop();
+            }
+        } else {
+            rank.receive(0, 0, &mut data);
+            assert!(data.iter().all(|&b| b == 0));
+            rank.send(0, 0, &mut [], Mode::Standard);
+        }
+    });
+}
+
+#[test]
+fn ten_thousand_of_each_queue_take_no_quadratic_time() {
+    // Quadratic would be 10^8 steps per queue and time out every patience; nothing is measured.
+    run(1, Limits { unexpected: u64::MAX, ..Limits::default() }, |rank| {
+        const MANY: i32 = 10_000;
+        for tag in 0..MANY {
+            rank.send(0, tag, &mut tag.to_le_bytes(), Mode::Standard);
+        }
+        for tag in (0..MANY).rev() {
+            let mut data = [0; 4];
+            let source = if tag % 2 == 0 { MPI_ANY_SOURCE } else { 0 };
+            rank.receive(source, tag, &mut data);
+            assert_eq!(i32::from_le_bytes(data), tag);
+        }
+        let mut data = vec![[0; 4]; MANY as usize];
+        let requests: Vec<_> =
+            data.iter_mut().zip(0..).map(|(d, tag)| rank.irecv(MPI_ANY_SOURCE, tag, d)).collect();
+        for tag in (0..MANY).rev() {
+            rank.send(0, tag, &mut tag.to_le_bytes(), Mode::Standard);
+        }
+        rank.engine.wait_for_all(rank.me, &requests).unwrap();
+        requests.into_iter().for_each(|r| _ = rank.wait(r));
+        assert!(data.iter().zip(0..).all(|(d, tag)| *d == i32::to_le_bytes(tag)));
+    });
+}
