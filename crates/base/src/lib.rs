@@ -4,6 +4,8 @@ pub mod abi;
 pub mod arguments;
 pub mod constants;
 pub mod error;
+pub mod host;
+pub mod job;
 pub mod settings;
 pub mod table;
 

@@ -6,3 +6,4 @@
 mod direct;
 mod entry;
 mod generated;
+mod node_entry;

@@ -1,1 +1,10 @@
-//! runtime
+//! Runs the ranks of a job that one node process holds: from the job description to the exit code.
+
+mod control;
+mod environment;
+pub mod hooks;
+mod job;
+mod limits;
+pub mod node;
+mod ranks;
+mod threads;

@@ -1,0 +1,89 @@
+//! The two tables of functions through which the executable that holds ranks (`weft-node`) and the library it loads
+//! know each other. Both sides are built together; [`VERSION`] catches a mixed installation.
+
+use core::ffi::{c_char, c_int, c_void};
+
+/// The version of both tables.
+pub const VERSION: u32 = 1;
+
+/// What the library offers the executable's replacements of libc functions.
+#[repr(C)]
+pub struct LibraryHooks {
+    /// [`VERSION`] of the library.
+    pub version: u32,
+    /// Returns the calling thread of control, for [`LibraryHooks::inherit`].
+    pub current_thread: extern "C" fn() -> *const c_void,
+    /// Makes the calling kernel thread, new and unknown to the library, a thread of the rank of `creator`, and
+    /// frees it from the processor its creator is bound to.
+    pub inherit: unsafe extern "C" fn(creator: *const c_void),
+    /// Tells whether an address lies in a copy of a program or library that only one rank uses.
+    pub is_private: extern "C" fn(address: *const c_void) -> bool,
+    /// Runs the destructors of the calling rank's copies of the program and its libraries.
+    pub run_destructors: extern "C" fn(),
+    /// Ends the calling rank with an exit code.
+    pub end_rank: extern "C" fn(code: c_int, how: RankEnd) -> !,
+}
+
+/// How a rank ended.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RankEnd {
+    /// `main` returned, or `exit`.
+    Exit,
+    /// `_exit`, `_Exit` or `quick_exit`: no handlers, nothing flushed.
+    Immediate,
+}
+
+/// Names the variables of libc that a rank has of its own.
+#[repr(u32)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Variable {
+    /// `optarg`
+    OptionArgument,
+    /// `optind`
+    OptionIndex,
+    /// `opterr`
+    OptionErrors,
+    /// `optopt`
+    OptionCharacter,
+    /// `environ`, `__environ`, `_environ`
+    Environment,
+}
+
+impl Variable {
+    /// All names under which programs refer to such variables.
+    pub const NAMES: [(&'static str, Variable); 7] = [
+        ("optarg", Variable::OptionArgument),
+        ("optind", Variable::OptionIndex),
+        ("opterr", Variable::OptionErrors),
+        ("optopt", Variable::OptionCharacter),
+        ("environ", Variable::Environment),
+        ("__environ", Variable::Environment),
+        ("_environ", Variable::Environment),
+    ];
+}
+
+/// What the executable offers the library.
+#[repr(C)]
+pub struct NodeHooks {
+    /// [`VERSION`] of the executable.
+    pub version: u32,
+    /// Creates what libc keeps per process for one rank. `environment` is the rank's environment, a null-terminated
+    /// array of strings that lives as long as the process, or null for the process's own.
+    pub create_rank: unsafe extern "C" fn(environment: *const *const c_char) -> *const c_void,
+    /// Makes the calling thread one of the rank with the given state (from `create_rank`), or of no rank if null.
+    /// What the thread registers and reads from then on is the rank's.
+    pub attach: unsafe extern "C" fn(state: *const c_void),
+    /// Returns the address of the rank's own variable.
+    pub variable: unsafe extern "C" fn(state: *const c_void, variable: Variable) -> *mut c_void,
+}
+
+/// The symbol under which the library exports `extern "C" fn() -> *const LibraryHooks`.
+pub const HOOKS_SYMBOL: &core::ffi::CStr = c"weft_host_hooks";
+
+/// The symbol under which the library exports [`NodeMain`].
+pub const MAIN_SYMBOL: &core::ffi::CStr = c"weft_node_main";
+
+/// Runs the ranks a node process holds and returns its exit code.
+pub type NodeMain =
+    unsafe extern "C" fn(argc: c_int, argv: *const *const c_char, hooks: *const NodeHooks) -> c_int;

@@ -1,0 +1,129 @@
+//! What `mpirun` tells a node process ([`Job`]), and what the node process reports ([`Report`]): one JSON document in
+//! an inherited file, and JSON lines on a socket.
+
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// A job as one node process sees it.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub struct Job {
+    /// The version of launcher and library; both must agree.
+    pub version: String,
+    /// The programs, in rank order.
+    pub blocks: Vec<Block>,
+    /// How many workers run ranks; `None`: one per usable processor.
+    pub workers: Option<u32>,
+    /// Each rank on a kernel thread of its own instead of on workers.
+    pub kernel_scheduler: bool,
+    /// Whether workers are bound to processors.
+    pub bind: bool,
+    /// The socket on which to send [`Report`]s and receive [`Request`]s.
+    pub control_fd: i32,
+    /// Says what is being done on standard error.
+    pub verbose: bool,
+}
+
+impl Job {
+    /// Returns the number of ranks of all blocks.
+    pub fn ranks(&self) -> u32 {
+        self.blocks.iter().map(|block| block.ranks).sum()
+    }
+}
+
+/// One program and the ranks that run it.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub struct Block {
+    /// How many ranks run it.
+    pub ranks: u32,
+    /// The program's file.
+    pub program: PathBuf,
+    /// The arguments, the program's name first.
+    pub arguments: Vec<OsString>,
+    /// Variables of this block only, over the environment of the node process.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+/// What `mpirun` asks of a node process.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub enum Request {
+    /// Answer with [`Report::Ranks`].
+    DescribeRanks,
+}
+
+/// What a node process reports. `Crash` and `Frame` are written by a signal handler (`weft-diagnose`), which formats
+/// them by hand.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub enum Report {
+    /// A rank got a fatal signal. Frames follow, then `CrashEnd`.
+    Crash {
+        /// World rank; `None` if the thread belonged to none.
+        rank: Option<u32>,
+        /// Signal number.
+        signal: i32,
+        /// `si_code`.
+        code: i32,
+        /// `si_addr`.
+        address: u64,
+        /// Lowest address and size of the stack whose guard page was hit, if that was it.
+        stack: Option<(u64, u64)>,
+    },
+    /// One frame of the crash, innermost first.
+    Frame {
+        /// The address in the process.
+        address: u64,
+        /// The address in the file's own numbering.
+        offset: u64,
+        /// The object's file; empty if unknown.
+        file: String,
+    },
+    /// The crash is complete.
+    CrashEnd,
+    /// A rank called `MPI_Abort`, or an error handler ended the job.
+    Abort {
+        /// World rank.
+        rank: Option<u32>,
+        /// Exit code.
+        code: i32,
+        /// The reason, if there is more to say than the code.
+        message: String,
+    },
+    /// A rank ended in a way that ends the job.
+    RankFailed {
+        /// World rank.
+        rank: u32,
+        /// The job's exit code.
+        code: i32,
+        /// What the rank did.
+        message: String,
+    },
+    /// No rank can ever run again.
+    Deadlock {
+        /// What each rank is doing.
+        ranks: Vec<RankState>,
+    },
+    /// What each rank is doing (answer to [`Request::DescribeRanks`]).
+    Ranks {
+        /// One entry per rank.
+        ranks: Vec<RankState>,
+    },
+    /// The job could not be started or held.
+    Failed {
+        /// What, where, which value, what to do.
+        message: String,
+    },
+    /// All ranks have ended.
+    Ended {
+        /// The exit code of the first failing rank, or 0.
+        code: i32,
+    },
+}
+
+/// What one rank is doing.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub struct RankState {
+    /// World rank.
+    pub rank: u32,
+    /// The state in words: `waits in MPI_Recv`.
+    pub state: String,
+}

@@ -1,0 +1,157 @@
+//! The handler of fatal signals.
+//!
+//! The first crash of a process wins; threads that crash later wait for the end. After its report the handler puts the
+//! default action back and returns, so the instruction crashes again and the process ends with the signal (and the
+//! core file, if the user wants one, shows the crash and not the handler).
+#![allow(unsafe_code)] // Signal handlers and alternate stacks.
+
+use crate::frames;
+use crate::writer::Line;
+use core::ffi::{c_int, c_void};
+use core::fmt::Write;
+use std::io;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const SIGNALS: [c_int; 7] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGILL,
+    libc::SIGABRT,
+    libc::SIGTRAP,
+    libc::SIGSYS,
+];
+
+/// Room for the handler: the unwinder's tables of registers are what takes it.
+const ALTERNATE_STACK: usize = 128 * 1024;
+
+/// What the handler asks of its surroundings. All must be safe in a signal handler.
+#[derive(Clone, Copy)]
+pub struct Setup {
+    /// Where reports go.
+    pub fd: i32,
+    /// Returns the calling thread's rank.
+    pub rank: fn() -> Option<u32>,
+    /// Returns lowest address and size of the calling thread's stack if `address`, where the stack pointer is
+    /// `stack_pointer`, shows that it overflowed.
+    pub overflowed: fn(address: usize, stack_pointer: usize) -> Option<(usize, usize)>,
+}
+
+static SETUP: OnceLock<Setup> = OnceLock::new();
+static CRASHED: AtomicBool = AtomicBool::new(false);
+
+/// Installs the handlers, and an alternate stack for the calling thread. A program that installs its own keeps them.
+///
+/// # Errors
+/// The system refused the memory of the stack.
+pub fn install(setup: Setup) -> io::Result<()> {
+    frames::prepare();
+    let _ = SETUP.set(setup);
+    install_alternate_stack()?;
+    // SAFETY: the handler keeps to what a handler may do; the structure is filled before use.
+    unsafe {
+        let mut action: libc::sigaction = core::mem::zeroed();
+        action.sa_sigaction = handle as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+        libc::sigemptyset(&mut action.sa_mask);
+        // A crash inside the handler ends the process at once.
+        for signal in SIGNALS {
+            libc::sigaddset(&mut action.sa_mask, signal);
+        }
+        for signal in SIGNALS {
+            libc::sigaction(signal, &action, core::ptr::null_mut());
+        }
+    }
+    Ok(())
+}
+
+/// Gives the calling kernel thread a stack for the handler, unless it has one. It is kept until the process ends.
+///
+/// # Errors
+/// The system refused the memory.
+pub fn install_alternate_stack() -> io::Result<()> {
+    // SAFETY: a new private mapping, and structures filled before use.
+    unsafe {
+        let mut present: libc::stack_t = core::mem::zeroed();
+        libc::sigaltstack(core::ptr::null(), &mut present);
+        if present.ss_flags & libc::SS_DISABLE == 0 && present.ss_size >= ALTERNATE_STACK {
+            return Ok(());
+        }
+        let (protection, flags) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
+        let memory = libc::mmap(core::ptr::null_mut(), ALTERNATE_STACK, protection, flags, -1, 0);
+        if memory == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let stack = libc::stack_t { ss_sp: memory, ss_flags: 0, ss_size: ALTERNATE_STACK };
+        if libc::sigaltstack(&stack, core::ptr::null_mut()) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+#[cfg(target_arch = "x86_64")]
+fn registers(context: &libc::ucontext_t) -> (usize, usize) {
+    let registers = &context.uc_mcontext.gregs;
+    (registers[libc::REG_RIP as usize] as usize, registers[libc::REG_RSP as usize] as usize)
+}
+
+#[cfg(target_arch = "aarch64")]
+fn registers(context: &libc::ucontext_t) -> (usize, usize) {
+    (context.uc_mcontext.pc as usize, context.uc_mcontext.sp as usize)
+}
+
+extern "C" fn handle(signal: c_int, information: *mut libc::siginfo_t, context: *mut c_void) {
+    if CRASHED.swap(true, Ordering::AcqRel) {
+        loop {
+            // SAFETY: waits for the process's end, which the first crash brings.
+            unsafe { libc::pause() };
+        }
+    }
+    // SAFETY: the kernel passes both.
+    let (code, address, (program_counter, stack_pointer)) = unsafe {
+        let information = &*information;
+        (information.si_code, information.si_addr() as usize, registers(&*context.cast::<libc::ucontext_t>()))
+    };
+    if let Some(setup) = SETUP.get() {
+        report(setup, signal, code, address, (program_counter, stack_pointer));
+    }
+    // SAFETY: restores the default action; signals itself if the crash will not come again by itself.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        if code <= 0 && signal != libc::SIGABRT {
+            libc::raise(signal);
+        }
+    }
+}
+
+fn report(setup: &Setup, signal: c_int, code: c_int, address: usize, (counter, pointer): (usize, usize)) {
+    let mut line = Line::new();
+    let _ = line.write_str("{\"Crash\":{\"rank\":");
+    let _ = match (setup.rank)() {
+        Some(rank) => write!(line, "{rank}"),
+        None => line.write_str("null"),
+    };
+    let _ = write!(line, ",\"signal\":{signal},\"code\":{code},\"address\":{address},\"stack\":");
+    let from_kernel = code > 0 && (signal == libc::SIGSEGV || signal == libc::SIGBUS);
+    let _ = match from_kernel.then(|| (setup.overflowed)(address, pointer)).flatten() {
+        Some((low, size)) => write!(line, "[{low},{size}]"),
+        None => line.write_str("null"),
+    };
+    let _ = line.write_str("}}");
+    line.send(setup.fd);
+    frames::walk(counter, pointer, |address| {
+        frames::locate(address, |file, offset| {
+            let mut line = Line::new();
+            let _ = write!(line, "{{\"Frame\":{{\"address\":{address},\"offset\":{offset},\"file\":\"");
+            line.text(file);
+            let _ = line.write_str("\"}}");
+            line.send(setup.fd);
+        });
+    });
+    let mut line = Line::new();
+    let _ = line.write_str("\"CrashEnd\"");
+    line.send(setup.fd);
+}

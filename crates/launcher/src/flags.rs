@@ -1,0 +1,410 @@
+//! `mpirun`'s command line: one table of options, from which help, parsing and the spellings of other launchers follow.
+//!
+//! Other MPIs write long options with one dash (`-np`) or two (`--np`). Options are therefore brought to one form by
+//! the table before `clap` reads them, up to the program's name; the rest of a block is the program's.
+
+use clap::{Arg, ArgAction, Command};
+use std::ffi::{OsStr, OsString};
+use std::fmt::Display;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Ends the launcher before a job runs: a message and the exit code.
+#[derive(Debug)]
+pub struct Stop {
+    /// What to print; to standard output if the code is 0.
+    pub message: String,
+    /// The exit code.
+    pub code: i32,
+}
+
+impl Stop {
+    /// Makes a failure out of a message that names the value and the remedy.
+    pub fn new(code: i32, message: impl Display) -> Self {
+        Self { message: format!("mpirun: {message}\n"), code }
+    }
+
+    fn usage(message: impl Display) -> Self {
+        Self::new(crate::USAGE, message)
+    }
+
+    /// Prints the message and returns the exit code.
+    pub fn print(self) -> i32 {
+        if self.code == 0 { print!("{}", self.message) } else { eprint!("{}", self.message) }
+        self.code
+    }
+}
+
+/// One option.
+struct Flag {
+    name: &'static str,
+    spellings: &'static [&'static str],
+    values: &'static [&'static str],
+    help: &'static str,
+}
+
+const fn flag(
+    name: &'static str,
+    spellings: &'static [&'static str],
+    values: &'static [&'static str],
+    help: &'static str,
+) -> Flag {
+    Flag { name, spellings, values, help }
+}
+
+/// The options that do something. `clap` shows the first one-letter spelling in the help.
+#[rustfmt::skip]
+const FLAGS: &[Flag] = &[
+    flag("np", &["n", "c"], &["N"], "Run N ranks of the program [default: one per usable processor]"),
+    flag("x", &[], &["NAME[=VALUE]"], "Set or pass on an environment variable for the ranks of this program"),
+    flag("env", &[], &["NAME", "VALUE"], "Set an environment variable for the ranks of this program"),
+    flag("genv", &[], &["NAME", "VALUE"], "Set an environment variable for all ranks"),
+    flag("genvall", &["envall"], &[], "Pass on the whole environment [default]"),
+    flag("genvnone", &["envnone"], &[], "Pass on nothing of the environment but PATH, HOME and WEFT_ variables"),
+    flag("genvlist", &["envlist"], &["NAME,…"], "Pass on these environment variables only"),
+    flag("wdir", &["wd"], &["DIRECTORY"], "Run the ranks in DIRECTORY"),
+    flag("bind-to", &[], &["core|none"], "Bind each worker to a processor, or none [default: core]"),
+    flag("workers", &[], &["N"], "Run the ranks on N processors [default: all usable ones]"),
+    flag("scheduler", &[], &["user|kernel"], "Who switches between ranks [default: user]"),
+    flag("ranks-as", &[], &["threads|processes|auto"], "What a rank is [default: auto]"),
+    flag("timeout", &[], &["SECONDS"], "Report what the ranks are doing and end the job after SECONDS, with exit code 124"),
+    flag("verbose", &["v"], &[], "Say what is being done"),
+    flag("version", &["V"], &[], "Print the version"),
+    flag("help", &["h"], &[], "Print this help"),
+];
+
+/// Options of other launchers that change nothing here.
+#[rustfmt::skip]
+const IGNORED: &[Flag] = &[
+    flag("oversubscribe", &["map-by-core", "nooversubscribe", "use-hwthread-cpus", "bind-to-core", "bynode", "byslot"], &[], ""),
+    flag("allow-run-as-root", &[], &[], ""),
+    flag("report-bindings", &["display-map", "display-allocation", "print-rank-map", "print-all-exitcodes"], &[], ""),
+    flag("tag-output", &["l", "prepend-rank", "quiet", "q", "disable-auto-cleanup", "enable-recovery", "nolocal"], &[], ""),
+    flag("map-by", &["rank-by", "output", "display", "prepend-pattern", "stdin", "s"], &["X"], ""),
+    flag("ppn", &["perhost", "npernode", "N", "npersocket", "rr", "tune"], &["X"], ""),
+    flag("launcher", &["bootstrap", "iface", "rmk", "topolib", "usize", "max-slots", "personality", "localhost"], &["X"], ""),
+    flag("mca", &["gmca", "pmixmca", "prtemca", "omca"], &["NAME", "VALUE"], ""),
+    flag("hosts", &["host", "H"], &["NAMES"], ""),
+    flag("hostfile", &["machinefile", "machine", "f", "default-hostfile"], &["FILE"], ""),
+];
+
+/// One program of the command line.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Block {
+    /// `-n`
+    pub ranks: Option<u32>,
+    /// `-x` and `-env`; a variable without value is passed on.
+    pub environment: Vec<(OsString, Option<OsString>)>,
+    /// The program as given.
+    pub program: OsString,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// `-wdir`
+    pub directory: Option<PathBuf>,
+}
+
+/// Which variables of `mpirun`'s environment the ranks get.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Inherit {
+    /// All.
+    #[default]
+    All,
+    /// These, and what no program can do without.
+    Only(Vec<OsString>),
+}
+
+/// `--ranks-as`
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum RanksAs {
+    /// As the program permits.
+    #[default]
+    Auto,
+    /// Threads, whatever the loader advises against.
+    Threads,
+    /// Processes.
+    Processes,
+}
+
+/// The command line.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CommandLine {
+    /// The programs.
+    pub blocks: Vec<Block>,
+    /// `-genv`
+    pub environment: Vec<(OsString, OsString)>,
+    /// `-genvall`, `-genvnone`, `-genvlist`
+    pub inherit: Inherit,
+    /// `--bind-to none`
+    pub unbound: bool,
+    /// `--workers`
+    pub workers: Option<u32>,
+    /// `--scheduler kernel`
+    pub kernel_scheduler: bool,
+    /// `--ranks-as`
+    pub ranks_as: RanksAs,
+    /// `--timeout`
+    pub timeout: Option<Duration>,
+    /// `-v`
+    pub verbose: bool,
+}
+
+fn command() -> Command {
+    let mut command = Command::new("mpirun")
+        .about("Runs an MPI program: its ranks are threads of one process")
+        .override_usage("mpirun [OPTIONS] PROGRAM [ARGUMENT]… [: [OPTIONS] PROGRAM [ARGUMENT]…]…")
+        .after_help(
+            "Exit code: that of the first rank that failed, 128 + the signal's number, or MPI_Abort's code.\n\
+             Standard input belongs to the ranks' common process; only rank 0 should read it.\n\
+             Harmless options of other launchers (--oversubscribe, --map-by X, -ppn N, …) are accepted.",
+        )
+        .disable_help_flag(true)
+        .disable_version_flag(true)
+        .no_binary_name(true)
+        .args_override_self(true);
+    for (hidden, table) in [(false, FLAGS), (true, IGNORED)] {
+        for flag in table {
+            let short = flag.spellings.first().filter(|text| text.len() == 1 && !hidden);
+            let mut arg = Arg::new(flag.name).long(flag.name).help(flag.help).hide(hidden);
+            if let Some(short) = short.and_then(|text| text.chars().next()) {
+                arg = arg.short(short);
+            }
+            arg = if flag.values.is_empty() {
+                arg.action(ArgAction::Count)
+            } else {
+                arg.action(ArgAction::Append)
+                    .num_args(flag.values.len())
+                    .value_names(flag.values)
+                    .allow_hyphen_values(true)
+                    .value_parser(clap::value_parser!(OsString))
+            };
+            command = command.arg(arg);
+        }
+    }
+    command
+}
+
+/// Finds an option by what follows its dashes.
+fn find(word: &str) -> Option<&'static Flag> {
+    let matches = |flag: &&Flag| flag.name == word || flag.spellings.contains(&word);
+    FLAGS.iter().find(matches).or_else(|| IGNORED.iter().find(matches))
+}
+
+/// Brings the options before the program to `--name value…`; returns them and the rest.
+fn normalise(arguments: &[OsString]) -> (Vec<OsString>, &[OsString]) {
+    let mut options = Vec::new();
+    let mut at = 0;
+    while at < arguments.len() {
+        let text = arguments[at].to_string_lossy().into_owned();
+        if !text.starts_with('-') || text == "-" {
+            break;
+        }
+        at += 1;
+        if text == "--" {
+            break;
+        }
+        let (word, value) = match text.trim_start_matches('-').split_once('=') {
+            Some((word, value)) => (word.to_owned(), Some(value.to_owned())),
+            None => (text.trim_start_matches('-').to_owned(), None),
+        };
+        let Some(flag) = find(&word) else {
+            options.push(arguments[at - 1].clone());
+            continue;
+        };
+        options.push(format!("--{}", flag.name).into());
+        let given = usize::from(value.is_some());
+        options.extend(value.map(OsString::from));
+        let following = flag.values.len().saturating_sub(given).min(arguments.len() - at);
+        options.extend_from_slice(&arguments[at..at + following]);
+        at += following;
+    }
+    (options, &arguments[at..])
+}
+
+fn number(name: &str, value: &OsStr) -> Result<u32, Stop> {
+    let text = value.to_string_lossy();
+    match text.parse::<u32>() {
+        Ok(number) if number > 0 => Ok(number),
+        _ => Err(Stop::usage(format!("{name} {text}: not a number of at least 1"))),
+    }
+}
+
+fn choice<T>(name: &str, value: &OsStr, choices: &[(&str, T)]) -> Result<T, Stop>
+where
+    T: Copy,
+{
+    let text = value.to_string_lossy();
+    let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+    choices.iter().find(|(name, _)| *name == text).map(|(_, value)| *value).ok_or_else(|| {
+        Stop::usage(format!("--{name} {text}: no such choice; possible are {}", names.join(", ")))
+    })
+}
+
+/// Checks that a host named is this one: jobs on several hosts cannot be started yet.
+fn check_hosts(list: &OsStr) -> Result<(), Stop> {
+    let own = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let list = list.to_string_lossy();
+    for host in list.split(',') {
+        let host = host.split(':').next().unwrap_or_default();
+        if !["localhost", "127.0.0.1", "::1", "", own.trim()].contains(&host) {
+            let why = "jobs run on this host only in this version; leave the option out";
+            return Err(Stop::usage(format!("host {host}: {why}")));
+        }
+    }
+    Ok(())
+}
+
+/// Reads one block's options into `line` and returns its program.
+fn parse_block(line: &mut CommandLine, arguments: &[OsString]) -> Result<Block, Stop> {
+    let (options, rest) = normalise(arguments);
+    let matches = command().try_get_matches_from(options).map_err(|error| {
+        let text = error.render().to_string();
+        Stop::usage(text.trim_end().trim_start_matches("error: "))
+    })?;
+    let present = |name: &str| matches.get_count(name) > 0;
+    let last = |name: &str| matches.get_many::<OsString>(name).and_then(|values| values.last());
+    let pairs = |name: &str| -> Vec<(OsString, OsString)> {
+        let occurrences = matches.get_occurrences::<OsString>(name).into_iter().flatten();
+        occurrences.map(|mut pair| (pair.next().cloned(), pair.next().cloned())).filter_map(|(a, b)| a.zip(b)).collect()
+    };
+    if present("help") {
+        return Err(Stop { message: command().render_help().to_string(), code: 0 });
+    }
+    if present("version") {
+        return Err(Stop { message: format!("mpirun (Weft) {}\n", env!("CARGO_PKG_VERSION")), code: 0 });
+    }
+    if let Some(value) = last("workers") {
+        line.workers = Some(number("--workers", value)?);
+    }
+    if let Some(value) = last("scheduler") {
+        line.kernel_scheduler = choice("scheduler", value, &[("user", false), ("kernel", true)])?;
+    }
+    if let Some(value) = last("ranks-as") {
+        let choices =
+            [("auto", RanksAs::Auto), ("threads", RanksAs::Threads), ("processes", RanksAs::Processes)];
+        line.ranks_as = choice("ranks-as", value, &choices)?;
+    }
+    if let Some(value) = last("bind-to") {
+        // What a rank may be bound to elsewhere is never smaller than a processor.
+        let places = ["core", "hwthread", "socket", "numa", "l1cache", "l2cache", "l3cache", "package", "user"];
+        let choices: Vec<_> = places.iter().map(|name| (*name, false)).chain([("none", true)]).collect();
+        line.unbound = choice("bind-to", value, &choices)?;
+    }
+    if let Some(value) = last("timeout") {
+        let text = value.to_string_lossy();
+        let seconds = text.parse::<f64>().ok().filter(|seconds| *seconds > 0.0 && *seconds < 1e9);
+        let wrong = || Stop::usage(format!("--timeout {text}: not a number of seconds above 0"));
+        line.timeout = Some(Duration::from_secs_f64(seconds.ok_or_else(wrong)?));
+    }
+    if let Some(list) = last("hosts") {
+        check_hosts(list)?;
+    }
+    line.verbose |= present("verbose");
+    line.environment.extend(pairs("genv"));
+    if present("genvnone") {
+        line.inherit = Inherit::Only(Vec::new());
+    }
+    if let Some(list) = last("genvlist") {
+        let list = list.to_string_lossy();
+        line.inherit = Inherit::Only(list.split(',').filter(|name| !name.is_empty()).map(Into::into).collect());
+    }
+    let mut environment = Vec::new();
+    for item in matches.get_many::<OsString>("x").into_iter().flatten() {
+        let text = item.to_string_lossy();
+        environment.push(match text.split_once('=') {
+            Some((name, value)) => (name.into(), Some(value.into())),
+            None => (item.clone(), None),
+        });
+    }
+    environment.extend(pairs("env").into_iter().map(|(name, value)| (name, Some(value))));
+    if let Some((name, _)) = environment.iter().find(|(name, _)| name.is_empty() || name.to_string_lossy().contains('=')) {
+        let text = name.to_string_lossy();
+        return Err(Stop::usage(format!("environment variable {text:?}: no name for a variable; write NAME=VALUE")));
+    }
+    let ranks = last("np").map(|value| number("-n", value)).transpose()?;
+    let Some((program, arguments)) = rest.split_first() else {
+        return Err(Stop::usage("no program given; write mpirun -n 4 ./a.out (mpirun -h explains the options)"));
+    };
+    let directory = last("wdir").map(PathBuf::from);
+    Ok(Block { ranks, environment, program: program.clone(), arguments: arguments.to_vec(), directory })
+}
+
+/// Reads the command line.
+///
+/// # Errors
+/// Help and version texts, and what is wrong.
+pub fn parse(arguments: Vec<OsString>) -> Result<CommandLine, Stop> {
+    let mut line = CommandLine::default();
+    for block in arguments.split(|argument| argument == ":") {
+        let block = parse_block(&mut line, block)?;
+        line.blocks.push(block);
+    }
+    if let [first, rest @ ..] = line.blocks.as_mut_slice() {
+        let several = !rest.is_empty();
+        if let Some(block) = [first].into_iter().chain(rest).find(|block| several && block.ranks.is_none()) {
+            let program = block.program.to_string_lossy();
+            return Err(Stop::usage(format!("{program}: no number of ranks; give each program its own with -n N")));
+        }
+    }
+    Ok(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> Result<CommandLine, Stop> {
+        parse(text.split(' ').map(OsString::from).collect())
+    }
+
+    #[test]
+    fn spellings_of_other_launchers_are_understood() {
+        for text in [
+            "-n 4 ./a.out -n 5",
+            "-np 4 ./a.out -n 5",
+            "--np 4 ./a.out -n 5",
+            "-c 4 --oversubscribe --allow-run-as-root ./a.out -n 5",
+            "--mca btl self,vader --map-by core -n 4 --report-bindings ./a.out -n 5",
+            "-ppn 4 -hosts localhost -n 4 -genvall ./a.out -n 5",
+            "-np=4 ./a.out -n 5",
+        ] {
+            let line = line(text).unwrap();
+            assert_eq!(line.blocks[0].ranks, Some(4), "{text}");
+            assert_eq!(line.blocks[0].program, "./a.out", "{text}");
+            assert_eq!(line.blocks[0].arguments, ["-n", "5"], "{text}");
+        }
+    }
+
+    #[test]
+    fn programs_are_separated_by_colons() {
+        let line = line("-n 2 -x A=1 -genv G 7 a x : -n 3 -env B -2 b --timeout 3").unwrap();
+        assert_eq!(line.blocks.len(), 2);
+        assert_eq!(line.blocks[0].environment, [("A".into(), Some("1".into()))]);
+        assert_eq!(line.blocks[1].environment, [("B".into(), Some("-2".into()))]);
+        assert_eq!(line.environment, [("G".into(), "7".into())]);
+        assert_eq!(line.blocks[1].arguments, ["--timeout", "3"]);
+        assert_eq!(line.timeout, None);
+    }
+
+    #[test]
+    fn mistakes_name_the_value() {
+        for (text, part) in [
+            ("-n 0 a", "-n 0"),
+            ("-n x a", "-n x"),
+            ("-n -3 a", "-n -3"),
+            ("-n 4", "no program"),
+            ("--workers 0 a", "--workers 0"),
+            ("--scheduler fast a", "user, kernel"),
+            ("--timeout soon a", "--timeout soon"),
+            ("-hosts far a", "host far"),
+            ("--nonsense a", "--nonsense"),
+            ("-n 1 a : b", "b: no number of ranks"),
+            ("-n 1 a :", "no program"),
+        ] {
+            let stop = line(text).unwrap_err();
+            assert!(stop.message.contains(part), "{text}: {}", stop.message);
+            assert_eq!(stop.code, 2);
+        }
+        assert_eq!(line("-h").unwrap_err().code, 0);
+        assert!(line("--version").unwrap_err().message.contains("Weft"));
+    }
+}

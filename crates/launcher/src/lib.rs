@@ -1,0 +1,16 @@
+//! The programs a user calls: `mpirun`, `weft`, and the compiler wrappers.
+
+pub mod check;
+pub mod flags;
+pub mod info;
+pub mod install;
+pub mod plan;
+pub mod report;
+pub mod resolve;
+pub mod spawn;
+pub mod supervise;
+pub mod symbols;
+pub mod wrapper;
+
+/// The exit code of a command that was called wrongly.
+pub const USAGE: i32 = 2;

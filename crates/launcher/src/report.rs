@@ -1,0 +1,181 @@
+//! Prints what a node process reports, for people.
+
+use crate::symbols::Symbols;
+use std::fmt::Write as _;
+use weft_base::job::{RankState, Report};
+
+/// Ranks listed one by one before the rest is counted.
+const LISTED: usize = 20;
+
+/// Prints reports on standard error.
+#[derive(Default)]
+pub struct Printer {
+    symbols: Symbols,
+    frames: usize,
+    past_main: bool,
+    in_crash: bool,
+}
+
+/// Returns a signal's name and number.
+pub fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        libc::SIGHUP => "SIGHUP",
+        libc::SIGINT => "SIGINT",
+        libc::SIGQUIT => "SIGQUIT",
+        libc::SIGILL => "SIGILL",
+        libc::SIGTRAP => "SIGTRAP",
+        libc::SIGABRT => "SIGABRT",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGPIPE => "SIGPIPE",
+        libc::SIGTERM => "SIGTERM",
+        libc::SIGXCPU => "SIGXCPU",
+        libc::SIGXFSZ => "SIGXFSZ",
+        libc::SIGSYS => "SIGSYS",
+        _ => return format!("signal {signal}"),
+    };
+    format!("{name} (signal {signal})")
+}
+
+/// Says what a signal's code means; empty if it says nothing.
+fn cause(signal: i32, code: i32) -> &'static str {
+    match (signal, code) {
+        (_, code) if code <= 0 => "sent by a process or by the program itself",
+        (libc::SIGSEGV, 1) => "no memory at this address",
+        (libc::SIGSEGV, 2) => "memory at this address may not be accessed so",
+        (libc::SIGSEGV, 128) => "not an address at all",
+        (libc::SIGBUS, 1) => "misaligned address",
+        (libc::SIGBUS, 2) => "nothing behind this address, such as a file cut short",
+        (libc::SIGFPE, 1) => "integer divided by zero",
+        (libc::SIGFPE, 2) => "integer overflow",
+        (libc::SIGFPE, 3) => "floating-point number divided by zero",
+        (libc::SIGFPE, 4) => "floating-point overflow",
+        (libc::SIGFPE, 7) => "invalid floating-point operation",
+        (libc::SIGILL, 1 | 2) => "not an instruction of this processor",
+        _ => "",
+    }
+}
+
+/// Returns the name of this machine.
+pub fn host() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    if name.trim().is_empty() { "localhost".into() } else { name.trim().into() }
+}
+
+fn who(rank: Option<u32>) -> String {
+    rank.map_or_else(|| "a thread that belongs to no rank".into(), |rank| format!("rank {rank}"))
+}
+
+/// Lists ranks by what they are doing: `ranks 0, 3-7: waits in MPI_Recv`.
+fn describe(ranks: &[RankState]) -> String {
+    let mut groups: Vec<(&str, Vec<u32>)> = Vec::new();
+    for state in ranks {
+        match groups.iter_mut().find(|(text, _)| *text == state.state) {
+            Some((_, members)) => members.push(state.rank),
+            None => groups.push((&state.state, vec![state.rank])),
+        }
+    }
+    let mut text = String::new();
+    for (state, members) in groups {
+        let word = if members.len() == 1 { "rank" } else { "ranks" };
+        let _ = writeln!(text, "  {word} {}: {state}", intervals(&members));
+    }
+    text
+}
+
+fn intervals(ranks: &[u32]) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for rank in ranks {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == *rank => *last = *rank,
+            _ => runs.push((*rank, *rank)),
+        }
+    }
+    let mut words: Vec<String> = runs
+        .iter()
+        .take(LISTED)
+        .map(|(first, last)| if first == last { first.to_string() } else { format!("{first}-{last}") })
+        .collect();
+    if runs.len() > LISTED {
+        words.push("…".into());
+    }
+    words.join(", ")
+}
+
+impl Printer {
+    /// Prints one report.
+    pub fn print(&mut self, report: &Report) {
+        match report {
+            Report::Crash { rank, signal, code, address, stack } => {
+                self.in_crash = true;
+                let (who, host, name) = (who(*rank), host(), signal_name(*signal));
+                if let Some((_, size)) = stack {
+                    eprintln!(
+                        "mpirun: {who} on {host}: stack overflow ({name} at address {address:#x}): its stack has {} KiB; \
+                         raise it with ulimit -s, or put large arrays on the heap",
+                        size / 1024
+                    );
+                } else {
+                    let has_address = *code > 0 && *signal != libc::SIGABRT;
+                    let place = if has_address { format!(" at address {address:#x}") } else { String::new() };
+                    let cause = cause(*signal, *code);
+                    let cause = if cause.is_empty() { String::new() } else { format!(": {cause}") };
+                    eprintln!("mpirun: {who} on {host}: {name}{place}{cause}");
+                }
+            }
+            Report::Frame { address, offset, file } => self.frame(*address, *offset, file),
+            Report::CrashEnd => self.finish(),
+            Report::Abort { rank, code, message } => {
+                let reason = if message.is_empty() { String::new() } else { format!(": {message}") };
+                eprintln!("mpirun: {} on {} aborted the job with code {code}{reason}", who(*rank), host());
+            }
+            Report::RankFailed { rank, code, message } => {
+                eprintln!("mpirun: rank {rank} on {} {message}; the job ends with exit code {}", host(), code & 0xff);
+            }
+            Report::Deadlock { ranks } => {
+                eprint!("mpirun: deadlock: every rank waits, and nothing can wake any of them\n{}", describe(ranks));
+            }
+            Report::Ranks { ranks } => eprint!("{}", describe(ranks)),
+            Report::Failed { message } => eprintln!("mpirun: {message}"),
+            Report::Ended { .. } => {}
+        }
+    }
+
+    fn frame(&mut self, address: u64, offset: u64, file: &str) {
+        if self.past_main {
+            return;
+        }
+        for frame in self.symbols.find(file, offset, self.frames > 0) {
+            let place = frame.place.unwrap_or_else(|| {
+                let name = file.rsplit('/').next().unwrap_or_default();
+                if name.is_empty() { String::new() } else { format!("{name}+{offset:#x}") }
+            });
+            let function = frame.function.unwrap_or_else(|| format!("{address:#x}"));
+            eprintln!("  #{} {function}{}{place}", self.frames, if place.is_empty() { "" } else { " at " });
+            self.frames += 1;
+            self.past_main |= function == "main";
+        }
+    }
+
+    /// Ends a crash's list of frames.
+    pub fn finish(&mut self) {
+        if self.in_crash && self.frames == 0 {
+            eprintln!("  (no backtrace: the stack could not be read)");
+        }
+        self.in_crash = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_with_the_same_state_are_listed_together() {
+        let state = |rank, state: &str| RankState { rank, state: state.into() };
+        let ranks = [state(0, "a"), state(1, "b"), state(2, "b"), state(3, "a"), state(4, "b"), state(5, "c")];
+        assert_eq!(describe(&ranks), "  ranks 0, 3: a\n  ranks 1-2, 4: b\n  rank 5: c\n");
+    }
+}

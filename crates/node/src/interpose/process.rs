@@ -1,0 +1,121 @@
+//! Start and end of a rank: `_start` of a copy arrives in [`__libc_start_main`], and `exit` ends the rank.
+
+use super::{library, replace};
+use core::cell::Cell;
+use core::ffi::{c_char, c_int, c_void};
+use weft_base::host::RankEnd;
+use weft_node::exit::{Function, Handler, When, run};
+use weft_node::{RankState, state};
+
+thread_local!(static IS_MAIN_THREAD: Cell<bool> = const { Cell::new(false) });
+
+/// Notes whether the calling thread is a rank's own, on which its destructors run.
+pub fn set_main_thread(is_main: bool) {
+    IS_MAIN_THREAD.set(is_main);
+}
+
+type Main = unsafe extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
+type Callback = Option<unsafe extern "C" fn()>;
+
+/// Calls what the rank registered for its end. What a library that all ranks share registered stays: the library is
+/// still in use.
+fn run_handlers(rank: &'static RankState, when: When, code: c_int, object: Option<*mut c_void>) {
+    let next = || {
+        loop {
+            let handler = rank.exit.lock().expect("no code of the program runs under this lock").pop(when, object)?;
+            if handler.object.is_null() || (library().is_private)(handler.object) {
+                return Some(handler);
+            }
+        }
+    };
+    // SAFETY: copies of a rank stay loaded as long as the process; this is a thread of the rank.
+    unsafe { run(code, next) };
+}
+
+fn register(rank: &'static RankState, when: When, function: Function, argument: *mut c_void, object: *mut c_void) {
+    let handler = Handler { function, argument, object };
+    rank.exit.lock().expect("no code of the program runs under this lock").push(when, handler);
+}
+
+fn leave(rank: &'static RankState, code: c_int) -> ! {
+    if IS_MAIN_THREAD.get() {
+        run_handlers(rank, When::ThreadExit, code, None);
+    }
+    run_handlers(rank, When::Exit, code, None);
+    (library().run_destructors)();
+    // SAFETY: a null stream means all output streams.
+    unsafe { libc::fflush(core::ptr::null_mut()) };
+    (library().end_rank)(code, RankEnd::Exit)
+}
+
+replace! {
+    /// Runs a copy's `main` and ends the rank with its result. Constructors have run when the copy was loaded.
+    fn __libc_start_main(
+        main: Main, argc: c_int, argv: *mut *mut c_char, _init: Callback, _fini: Callback,
+        _loader_fini: Callback, _stack_end: *mut c_void,
+    ) -> c_int [rank] {
+        // SAFETY: the copy's own `main`, as its `_start` passed it, with the vectors it was started with.
+        let code = unsafe { main(argc, argv, *rank.environ.get()) };
+        leave(rank, code)
+    }
+    /// Ends the rank.
+    fn exit(code: c_int) -> c_int [rank] {
+        leave(rank, code)
+    }
+    /// Ends the rank at once.
+    fn _exit(code: c_int) -> c_int [_rank] {
+        (library().end_rank)(code, RankEnd::Immediate)
+    }
+    /// Ends the rank at once.
+    fn _Exit(code: c_int) -> c_int [_rank] {
+        (library().end_rank)(code, RankEnd::Immediate)
+    }
+    /// Ends the rank after its `at_quick_exit` handlers.
+    fn quick_exit(code: c_int) -> c_int [rank] {
+        run_handlers(rank, When::QuickExit, code, None);
+        (library().end_rank)(code, RankEnd::Immediate)
+    }
+    /// Registers a handler (`atexit`, destructors of static objects).
+    fn __cxa_atexit(
+        function: unsafe extern "C" fn(*mut c_void), argument: *mut c_void, object: *mut c_void,
+    ) -> c_int [rank] {
+        register(rank, When::Exit, Function::Plain(function), argument, object);
+        0
+    }
+    /// Registers a handler for `quick_exit`.
+    fn __cxa_at_quick_exit(function: unsafe extern "C" fn(*mut c_void), object: *mut c_void) -> c_int [rank] {
+        register(rank, When::QuickExit, Function::Plain(function), core::ptr::null_mut(), object);
+        0
+    }
+    /// Registers a handler that gets the exit code.
+    fn on_exit(function: unsafe extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int [rank] {
+        register(rank, When::Exit, Function::WithCode(function), argument, core::ptr::null_mut());
+        0
+    }
+    /// Runs the handlers that an object registered: its destructors are running.
+    fn __cxa_finalize(object: *mut c_void) [rank] {
+        run_handlers(rank, When::Exit, 0, (!object.is_null()).then_some(object));
+    }
+}
+
+/// Registers the destructor of a `thread_local` variable. Those of a rank's own thread run when the rank ends, because
+/// its kernel thread does not; other threads' run when the thread ends.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __cxa_thread_atexit_impl(
+    function: unsafe extern "C" fn(*mut c_void),
+    argument: *mut c_void,
+    object: *mut c_void,
+) -> c_int {
+    if let Some(rank) = state::current().filter(|_| IS_MAIN_THREAD.get()) {
+        register(rank, When::ThreadExit, Function::Plain(function), argument, object);
+        return 0;
+    }
+    type Impl = unsafe extern "C" fn(unsafe extern "C" fn(*mut c_void), *mut c_void, *mut c_void) -> c_int;
+    static CACHE: core::sync::atomic::AtomicPtr<c_void> = core::sync::atomic::AtomicPtr::new(core::ptr::null_mut());
+    // SAFETY: libc's function of this name has this type, and gets the caller's own arguments.
+    unsafe {
+        core::mem::transmute::<*mut c_void, Impl>(super::next(&CACHE, c"__cxa_thread_atexit_impl"))(
+            function, argument, object,
+        )
+    }
+}

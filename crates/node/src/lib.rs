@@ -1,0 +1,12 @@
+//! What libc keeps once per process and a rank must have of its own.
+//!
+//! The state ([`RankState`]) and the functions over it live here, where they are tested; the executable's `main.rs`
+//! exports them under libc's names. A thread finds its rank's state in [`state::current`].
+
+pub mod environment;
+pub mod exit;
+pub mod options;
+pub mod random;
+pub mod state;
+
+pub use state::RankState;

@@ -1,0 +1,95 @@
+//! The libc state of one rank, and which thread belongs to it.
+#![allow(unsafe_code)] // Hands out `&'static` from a pointer kept in thread-local storage.
+
+use crate::environment::Environment;
+use crate::exit::ExitHandlers;
+use crate::options::{OptionVariables, Scan};
+use crate::random::Random;
+use core::ffi::c_char;
+use std::cell::{Cell, UnsafeCell};
+use std::sync::Mutex;
+
+/// What libc keeps per process, for one rank. Lives for ever: foreign threads of the rank may outlive it.
+pub struct RankState {
+    /// Handlers of `atexit` and its relatives.
+    pub exit: Mutex<ExitHandlers>,
+    /// `rand`, `random`, `drand48`.
+    pub random: Mutex<Random>,
+    /// Where `getopt` stands. The variables beside it are the program's to read and write.
+    pub scan: Mutex<Scan>,
+    /// `optarg`, `optind`, `opterr`, `optopt`.
+    pub options: Shared<OptionVariables>,
+    /// `getenv`, `setenv`.
+    pub environment: Mutex<Environment>,
+    /// The variable `environ`.
+    pub environ: Shared<*mut *mut c_char>,
+    /// Results that libc returns in static buffers.
+    pub buffers: Shared<Buffers>,
+}
+
+/// A variable that the program itself reads and writes by address, as unprotected as libc's own.
+pub struct Shared<T>(UnsafeCell<T>);
+
+// SAFETY: the standard calls the functions that use these variables unsafe for threads; the program must not call
+// them at the same time from two threads of one rank, as in a process.
+unsafe impl<T> Sync for Shared<T> {}
+// SAFETY: as above; the pointers inside are to memory that lives as long as the process.
+unsafe impl<T> Send for Shared<T> {}
+
+impl<T> Shared<T> {
+    /// Wraps a value.
+    pub const fn new(value: T) -> Self {
+        Self(UnsafeCell::new(value))
+    }
+
+    /// Returns the variable's address.
+    pub const fn get(&self) -> *mut T {
+        self.0.get()
+    }
+}
+
+/// Static result buffers of libc.
+pub struct Buffers {
+    /// Where `strtok` goes on.
+    pub token: *mut c_char,
+    /// `localtime`, `gmtime`.
+    pub time: libc::tm,
+    /// `asctime`, `ctime`.
+    pub text: [c_char; 128],
+}
+
+thread_local!(static CURRENT: Cell<Option<&'static RankState>> = const { Cell::new(None) });
+
+/// Returns the state of the calling thread's rank, if it belongs to one.
+#[inline]
+pub fn current() -> Option<&'static RankState> {
+    CURRENT.get()
+}
+
+/// Makes the calling thread one of a rank, or of none.
+pub fn attach(state: Option<&'static RankState>) {
+    CURRENT.set(state);
+}
+
+impl RankState {
+    /// Creates the state a process starts with. `environment` is the rank's own environment; `None` reads the
+    /// process's until the rank first changes a variable.
+    pub fn create(environment: Option<Environment>) -> &'static RankState {
+        // SAFETY: `tm` is plain data of integers and a nullable pointer, for which zeros are valid.
+        let time = unsafe { core::mem::zeroed() };
+        let buffers = Buffers { token: core::ptr::null_mut(), time, text: [0; 128] };
+        let state: &'static RankState = Box::leak(Box::new(RankState {
+            exit: Mutex::default(),
+            random: Mutex::new(Random::default()),
+            scan: Mutex::default(),
+            options: Shared::new(OptionVariables::default()),
+            environment: Mutex::new(environment.unwrap_or_default()),
+            environ: Shared::new(core::ptr::null_mut()),
+            buffers: Shared::new(buffers),
+        }));
+        let vector = state.environment.lock().expect("new").vector();
+        // SAFETY: nobody else has seen the state yet.
+        unsafe { *state.environ.get() = vector };
+        state
+    }
+}

@@ -1,0 +1,43 @@
+//! The library's side of the tables in [`weft_base::host`].
+#![allow(unsafe_code)] // Receives pointers through C function tables.
+
+use crate::job;
+use core::ffi::{c_int, c_void};
+use weft_base::host::{LibraryHooks, RankEnd, VERSION};
+
+/// The library's table.
+pub static LIBRARY_HOOKS: LibraryHooks = LibraryHooks {
+    version: VERSION,
+    current_thread,
+    inherit,
+    is_private,
+    run_destructors,
+    end_rank,
+};
+
+extern "C" fn current_thread() -> *const c_void {
+    core::ptr::from_ref(weft_sched::current()).cast()
+}
+
+unsafe extern "C" fn inherit(creator: *const c_void) {
+    // SAFETY: a pointer from `current_thread`; threads live for ever.
+    let creator = unsafe { &*creator.cast::<weft_sched::Thread>() };
+    job::adopt_thread(creator);
+}
+
+extern "C" fn is_private(address: *const c_void) -> bool {
+    job::current().is_some_and(|job| job.is_private(address as usize))
+}
+
+extern "C" fn run_destructors() {
+    if let Some(job) = job::current() {
+        job.run_destructors();
+    }
+}
+
+extern "C" fn end_rank(code: c_int, how: RankEnd) -> ! {
+    match job::current() {
+        Some(job) => job.end_rank(code, how),
+        None => crate::node::leave_at_once(code),
+    }
+}

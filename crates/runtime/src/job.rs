@@ -1,0 +1,299 @@
+//! The ranks this process holds, from their loading to their end.
+#![allow(unsafe_code)] // Calls the executable's table and the copies' destructors.
+
+use crate::control::Control;
+use crate::environment::Vector;
+use crate::node::{flush, leave_at_once};
+use crate::ranks::Start;
+use crate::{limits, threads};
+use core::ffi::c_int;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, Ordering};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use weft_base::host::{NodeHooks, RankEnd, Variable};
+use weft_base::job::{Job, RankState, Report};
+use weft_loader::{Copy, Program};
+use weft_mpi::process::{FINALIZED, INITIALIZED, Process};
+use weft_sched::Thread;
+
+/// The names under which programs need the library.
+const OURS: &[&str] = &["libmpi_abi.so.1", "libmpi_abi.so", "libmpi_abi.so.0"];
+
+/// How far a rank is.
+mod phase {
+    pub const LOADING: u8 = 0;
+    pub const STARTED: u8 = 1;
+    pub const ENDED: u8 = 2;
+}
+
+/// The job.
+pub struct Held {
+    description: Job,
+    control: &'static Control,
+    /// The executable's table.
+    pub hooks: &'static NodeHooks,
+    copies: Box<[OnceLock<Copy>]>,
+    phases: Box<[AtomicU8]>,
+    threads: Box<[OnceLock<&'static Thread>]>,
+    remaining: AtomicU32,
+    /// Exit code of the first rank that ended with one other than 0, or -1.
+    failure: AtomicI64,
+    /// The job has ended before all ranks have.
+    ending: AtomicBool,
+    all_ended: (Mutex<bool>, Condvar),
+}
+
+static JOB: AtomicPtr<Held> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Returns the job of this process, if it holds one.
+pub fn current() -> Option<&'static Held> {
+    // SAFETY: null or a leaked job.
+    unsafe { JOB.load(Ordering::Acquire).as_ref() }
+}
+
+/// Forgets the job, so that what ends now ends the process.
+pub fn forget() {
+    JOB.store(core::ptr::null_mut(), Ordering::Release);
+}
+
+/// Makes the calling kernel thread, created by a rank's thread, a thread of that rank.
+pub fn adopt_thread(creator: &'static Thread) {
+    threads::inherit(creator);
+    let _ = weft_diagnose::install_alternate_stack();
+}
+
+fn crashed_rank() -> Option<u32> {
+    let rank = threads::rank_in_handler();
+    (rank != weft_sched::NO_RANK).then_some(rank)
+}
+
+struct Host(&'static Held);
+
+impl weft_mpi::host::Host for Host {
+    fn abort(&self, rank: u32, code: i32, message: &str) -> ! {
+        self.0.abort(Some(rank), code, message.into())
+    }
+
+    fn size(&self) -> u32 {
+        self.0.ranks()
+    }
+
+    fn application_number(&self, rank: u32) -> i32 {
+        self.0.block_of(rank) as i32
+    }
+}
+
+impl Held {
+    /// Loads and starts all ranks.
+    ///
+    /// # Errors
+    /// Says which program or which limit of the system stands in the way, and what to do.
+    pub fn start(
+        description: Job,
+        control: &'static Control,
+        hooks: &'static NodeHooks,
+    ) -> Result<&'static Held, String> {
+        let ranks = description.ranks();
+        let held: &'static Held = Box::leak(Box::new(Held {
+            control,
+            hooks,
+            copies: (0..ranks).map(|_| OnceLock::new()).collect(),
+            phases: (0..ranks).map(|_| AtomicU8::new(phase::LOADING)).collect(),
+            threads: (0..ranks).map(|_| OnceLock::new()).collect(),
+            remaining: AtomicU32::new(ranks),
+            failure: AtomicI64::new(-1),
+            ending: AtomicBool::new(false),
+            all_ended: (Mutex::new(false), Condvar::new()),
+            description,
+        }));
+        JOB.store(core::ptr::from_ref(held).cast_mut(), Ordering::Release);
+        control.serve(|_| held.describe()).map_err(|error| format!("cannot start a thread: {error}"))?;
+        limits::check_threads(ranks, held.description.kernel_scheduler)?;
+        let setup = weft_diagnose::Setup { fd: control.fd(), rank: crashed_rank, overflowed: threads::overflowed };
+        weft_diagnose::install(setup).map_err(|error| format!("no stack for the crash handler: {error}"))?;
+        weft_mpi::host::install(Box::leak(Box::new(Host(held))));
+        held.announce_program();
+        threads::start(&held.description)?;
+        held.load()?;
+        Ok(held)
+    }
+
+    /// Makes the process known to itself and to `ps` by its program's name.
+    fn announce_program(&self) {
+        let Some(name) = self.description.blocks.first().and_then(|block| block.arguments.first()) else { return };
+        let vector = Vector::of_arguments(std::slice::from_ref(name));
+        unsafe extern "C" {
+            static mut program_invocation_name: *mut core::ffi::c_char;
+            static mut program_invocation_short_name: *mut core::ffi::c_char;
+        }
+        // SAFETY: libc's variables, set before any rank runs, to a string that lives for ever.
+        unsafe {
+            let text = *vector.leak();
+            program_invocation_name = text;
+            let slash = libc::strrchr(text, c_int::from(b'/'));
+            program_invocation_short_name = if slash.is_null() { text } else { slash.add(1) };
+        }
+    }
+
+    fn load(&'static self) -> Result<(), String> {
+        let mut rank = 0;
+        let mappings = limits::mappings();
+        for block in &self.description.blocks {
+            let program = Program::prepare(&block.program, OURS).map_err(|error| error.to_string())?;
+            let arguments = Vector::of_arguments(&block.arguments);
+            let environment =
+                (!block.environment.is_empty()).then(|| Vector::of_environment(&block.environment));
+            for _ in 0..block.ranks {
+                let copy = program.load_copy(rank as usize).map_err(|error| {
+                    limits::explain(&format!("rank {rank} cannot be loaded: {error}"))
+                })?;
+                if rank == 0 {
+                    limits::check_mappings(self.ranks(), limits::mappings().saturating_sub(mappings))?;
+                }
+                let copy: &'static Copy = self.copies[rank as usize].get_or_init(|| copy);
+                let own = environment.as_ref().map_or(core::ptr::null_mut(), Vector::leak);
+                // SAFETY: null or an array that is never freed.
+                let state = unsafe { (self.hooks.create_rank)(own.cast_const().cast()) };
+                for (name, variable) in Variable::NAMES {
+                    // SAFETY: the rank's own variable lives for ever and has the type of libc's; nothing of the copy
+                    // runs yet.
+                    unsafe { copy.redirect(name, (self.hooks.variable)(state, variable) as usize) };
+                }
+                let (argc, argv) = (arguments.length() as c_int, arguments.leak());
+                let start = Start { job: self, rank, copy, state, argc, argv };
+                threads::spawn(rank, Box::new(move || start.run()))
+                    .map_err(|error| limits::explain(&format!("rank {rank} cannot be started: {error}")))?;
+                rank += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes a rank's own thread, when it begins.
+    pub fn began(&self, rank: u32) {
+        let _ = self.threads[rank as usize].set(weft_sched::current());
+        self.phases[rank as usize].store(phase::STARTED, Ordering::Release);
+    }
+
+    /// Returns the number of ranks.
+    pub fn ranks(&self) -> u32 {
+        self.copies.len() as u32
+    }
+
+    fn block_of(&self, rank: u32) -> usize {
+        let mut first = 0;
+        let holds = |block: &weft_base::job::Block| {
+            first += block.ranks;
+            rank < first
+        };
+        self.description.blocks.iter().position(holds).unwrap_or(0)
+    }
+
+    fn own_copy(&self) -> Option<&Copy> {
+        self.copies.get(weft_sched::current().rank() as usize)?.get()
+    }
+
+    /// Tells whether an address lies in the calling rank's copies.
+    pub fn is_private(&self, address: usize) -> bool {
+        self.own_copy().is_some_and(|copy| copy.owns(address))
+    }
+
+    /// Runs the destructors of the calling rank's copies.
+    pub fn run_destructors(&self) {
+        if let Some(copy) = self.own_copy() {
+            // SAFETY: the rank is ending, on a thread of its own; its exit handlers have run.
+            unsafe { copy.run_destructors() };
+        }
+    }
+
+    /// Waits until all ranks have ended; returns the job's exit code.
+    pub fn wait(&self) -> i32 {
+        let (ended, changed) = &self.all_ended;
+        let mut ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
+        while !*ended {
+            ended = changed.wait(ended).unwrap_or_else(PoisonError::into_inner);
+        }
+        self.failure.load(Ordering::Acquire).max(0) as i32
+    }
+
+    /// Ends the calling rank.
+    pub fn end_rank(&self, code: c_int, how: RankEnd) -> ! {
+        let me = weft_sched::current();
+        let rank = me.rank();
+        // What a parent sees of an exit code.
+        let code = code & 0xff;
+        // SAFETY: null, or the process that this rank's thread created.
+        let mpi = unsafe { me.process().cast::<Process>().as_ref() };
+        let mpi_phase = mpi.map(Process::phase);
+        if code != 0 && mpi_phase != Some(FINALIZED) {
+            let when = if mpi_phase == Some(INITIALIZED) { " without MPI_Finalize" } else { "" };
+            self.fail(rank, code, format!("exited with code {code}{when}"), how);
+        }
+        if mpi_phase == Some(INITIALIZED) {
+            let message = "exited with code 0 after MPI_Init but without MPI_Finalize";
+            self.fail(rank, 1, message.into(), how);
+        }
+        if code != 0 {
+            let _ = self.failure.compare_exchange(-1, code.into(), Ordering::AcqRel, Ordering::Acquire);
+        }
+        let already = self.phases.get(rank as usize).map(|phase| phase.swap(phase::ENDED, Ordering::AcqRel));
+        if already.is_some_and(|before| before != phase::ENDED) && self.remaining.fetch_sub(1, Ordering::AcqRel) == 1 {
+            *self.all_ended.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            self.all_ended.1.notify_all();
+        }
+        threads::finish(mpi.is_some_and(|process| core::ptr::eq(process.main_thread, me)))
+    }
+
+    /// Lets one thread end the job; others that try wait for the end.
+    fn claim_end(&self) {
+        if self.ending.swap(true, Ordering::AcqRel) {
+            loop {
+                // SAFETY: waits for the process's end.
+                unsafe { libc::pause() };
+            }
+        }
+    }
+
+    fn fail(&self, rank: u32, code: i32, message: String, how: RankEnd) -> ! {
+        self.claim_end();
+        self.control.send(&Report::RankFailed { rank, code, message });
+        if how == RankEnd::Exit {
+            flush();
+        }
+        leave_at_once(code)
+    }
+
+    /// Ends the job on behalf of a rank.
+    pub fn abort(&self, rank: Option<u32>, code: i32, message: String) -> ! {
+        self.claim_end();
+        // A code of which the shell would see 0 must not look like success.
+        let code = if code & 0xff == 0 { 1 } else { code };
+        self.control.send(&Report::Abort { rank, code, message });
+        flush();
+        leave_at_once(code & 0xff)
+    }
+
+    /// Ends the job because no rank can go on.
+    pub fn deadlock(&self) {
+        if self.phases.iter().all(|phase| phase.load(Ordering::Acquire) == phase::ENDED) {
+            return;
+        }
+        self.claim_end();
+        self.control.send(&Report::Deadlock { ranks: self.states() });
+        flush();
+        leave_at_once(125)
+    }
+
+    fn states(&self) -> Vec<RankState> {
+        let state = |rank: usize| match self.phases[rank].load(Ordering::Acquire) {
+            phase::LOADING => "is being loaded".to_owned(),
+            phase::ENDED => "has ended".into(),
+            _ => self.threads[rank].get().map_or_else(String::new, |thread| threads::describe(thread)),
+        };
+        (0..self.copies.len()).map(|rank| RankState { rank: rank as u32, state: state(rank) }).collect()
+    }
+
+    fn describe(&self) -> Report {
+        Report::Ranks { ranks: self.states() }
+    }
+}
+
