@@ -23,7 +23,7 @@ binaries:
 	@ln -sfn mpirun $(BUILD)/bin/mpiexec
 	@$(call copy,$(TARGET)/weft,$(BUILD)/bin/weft)
 	@[ ! -e $(TARGET)/weft-wrapper ] || for name in mpicc mpicxx mpifort; do $(call copy,$(TARGET)/weft-wrapper,$(BUILD)/bin/$$name); done
-	@for header in include/*.h; do $(call copy,$$header,$(BUILD)/$$header,644); done
+	@mkdir -p $(BUILD)/include && for header in include/*.h; do $(call copy,$$header,$(BUILD)/$$header,644); done
 
 run: all run-examples
 

@@ -177,7 +177,10 @@ fn load_done(dir: &Path, procedures: &BTreeMap<String, Procedure>) -> Result<BTr
         let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
         for name in text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')) {
             if !procedures.contains_key(name) {
-                return Err(format!("{}: {name} is not a procedure (list the form without _c)", path.display()));
+                return Err(format!(
+                    "{}: {name} is not a procedure (list the form without _c)",
+                    path.display()
+                ));
             }
             if let Some(other) = done.insert(name.to_owned(), module.clone()) {
                 return Err(format!("{}: {name} is already in api/done/{other}.txt", path.display()));

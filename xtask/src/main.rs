@@ -1,11 +1,13 @@
 //! Developer tasks: generate what is derived from `api/`, check the house rules, run everything CI runs.
 
 mod api;
+mod check;
 mod codegen;
+mod tidy;
 
 use clap::{Parser, Subcommand};
-use std::path::PathBuf;
-use std::process::ExitCode;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
 
 /// Reports what went wrong in words for the developer.
 type Result<T = ()> = std::result::Result<T, String>;
@@ -25,6 +27,12 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Check the house rules: layers, file length, unsafe code, unfinished work, untested procedures
+    Tidy,
+    /// Check everything that needs no built library: codegen, tidy, format, lints, dependencies
+    Check,
+    /// Run everything that continuous integration runs
+    Ci,
 }
 
 /// Returns the repository's root directory.
@@ -32,9 +40,26 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a directory of the repository").into()
 }
 
+fn tidy(root: &Path) -> Result {
+    let findings: Vec<_> = tidy::run(root)?.into_iter().flat_map(|(_, findings)| findings).collect();
+    check::summary(&findings)
+}
+
+fn ci(root: &Path) -> Result {
+    let status = Command::new(root.join(".ci/run")).current_dir(root).status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err("tests failed".into()),
+        Err(error) => Err(format!(".ci/run: {error}")),
+    }
+}
+
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
         Task::Codegen { check } => codegen::run(&root(), check),
+        Task::Tidy => tidy(&root()),
+        Task::Check => check::run(&root()),
+        Task::Ci => ci(&root()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

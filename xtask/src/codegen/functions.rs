@@ -6,8 +6,7 @@
 use crate::Result;
 use crate::api::{Api, Parameter, Procedure};
 
-const PREAMBLE: &str = "\
-#![allow(unsafe_code, non_snake_case, unused_imports, clippy::missing_safety_doc, clippy::too_many_arguments)]
+const PREAMBLE: &str = "#![allow(unsafe_code, non_snake_case, unused_imports, clippy::missing_safety_doc, clippy::too_many_arguments)]
 
 use crate::entry::{self, Object};
 use core::ffi::{c_char, c_int, c_void};
@@ -181,7 +180,8 @@ fn argument(parameter: &Parameter, large: bool) -> Result<Argument> {
         "MPI_Count" | "MPI_Offset" => "Count",
         _ => "",
     };
-    let (value, wraps) = if foreign.ends_with("c_void") || foreign == "Callback" || !foreign.starts_with('*') {
+    let (value, wraps) = if foreign.ends_with("c_void") || foreign == "Callback" || !foreign.starts_with('*')
+    {
         let value = match (poly, width) {
             (true, "Int") => format!("Count::from({name})"),
             (true, "Aint") => format!("{name} as Count"),

@@ -2,9 +2,8 @@
 
 use crate::api::{Api, Category, Constant, Procedure};
 
-const HANDLES: [&str; 11] = [
-    "Comm", "Datatype", "Errhandler", "File", "Group", "Info", "Message", "Op", "Request", "Session", "Win",
-];
+const HANDLES: [&str; 11] =
+    ["Comm", "Datatype", "Errhandler", "File", "Group", "Info", "Message", "Op", "Request", "Session", "Win"];
 const TOOL_HANDLES: [&str; 6] =
     ["enum", "cvar_handle", "pvar_handle", "pvar_session", "event_registration", "event_instance"];
 
@@ -107,11 +106,8 @@ fn prototypes(procedures: &[&Procedure], prefix: &str) -> String {
 }
 
 fn prototype(procedure: &Procedure, name: &str, large: bool) -> String {
-    let parameters: Vec<_> = procedure
-        .parameters
-        .iter()
-        .filter_map(|p| p.c_type(large).map(|c| declare(c, &p.name)))
-        .collect();
+    let parameters: Vec<_> =
+        procedure.parameters.iter().filter_map(|p| p.c_type(large).map(|c| declare(c, &p.name))).collect();
     let parameters = if parameters.is_empty() { "void".into() } else { parameters.join(", ") };
     format!("{};", declare(&procedure.returns, &format!("{name}({parameters})")))
 }
@@ -143,8 +139,12 @@ fn enumeration(api: &Api, name: &str) -> String {
 }
 
 fn definitions(category: &Category) -> String {
-    let lines: String =
-        category.constants.iter().filter(|c| !is_enumerator(c)).map(|c| format!("{}\n", definition(c))).collect();
+    let lines: String = category
+        .constants
+        .iter()
+        .filter(|c| !is_enumerator(c))
+        .map(|c| format!("{}\n", definition(c)))
+        .collect();
     if lines.is_empty() { lines } else { format!("\n/* {} */\n{lines}", category.category) }
 }
 

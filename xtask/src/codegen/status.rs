@@ -13,7 +13,8 @@ pub fn generate(api: &Api) -> String {
         all_done += done_count;
         all += count;
         let title = &chapter.title;
-        summary += &format!("| {} | {title} | {done_count} | {} | {count} |\n", chapter.chapter, count - done_count);
+        summary +=
+            &format!("| {} | {title} | {done_count} | {} | {count} |\n", chapter.chapter, count - done_count);
         details += &format!("\n## {}. {title}\n", chapter.chapter);
         if chapter.deprecated {
             details += "\nThese are deprecated by the standard and exist for old programs.\n";
