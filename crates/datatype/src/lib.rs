@@ -8,6 +8,7 @@ mod basic;
 mod construct;
 mod datatype;
 mod distribute;
+mod elements;
 mod engine;
 mod layout;
 

@@ -3,6 +3,7 @@
 
 use crate::attributes::Keyvals;
 use crate::communicators::Communicator;
+use crate::datatypes::DatatypeState;
 use crate::errors::{ErrorCodes, ErrorHandler};
 use crate::info::Info;
 use std::ops::Deref;
@@ -60,6 +61,8 @@ pub struct Process {
     pub groups: Table<Group>,
     /// Datatypes the user created.
     pub datatypes: Table<Datatype>,
+    /// Names of datatypes, and the unnamed predefined ones.
+    pub datatype_state: DatatypeState,
     /// Operations the user created.
     pub operations: Table<Op>,
     /// Error handlers the user created.
@@ -90,6 +93,7 @@ impl Process {
             communicators: Table::new(MPI_ERR_COMM, "communicator"),
             groups: Table::new(MPI_ERR_GROUP, "group"),
             datatypes: Table::new(MPI_ERR_TYPE, "datatype"),
+            datatype_state: DatatypeState::default(),
             operations: Table::new(MPI_ERR_OP, "operation"),
             error_handlers: Table::new(MPI_ERR_ERRHANDLER, "error handler"),
             infos: Table::new(MPI_ERR_INFO, "info object"),

@@ -1060,23 +1060,35 @@ unsafe extern "C" fn PMPI_Iscatterv_c(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Op_commutative(_op: abi::Op, _commute: *mut c_int) -> c_int {
-    entry::unsupported("MPI_Op_commutative", || Object::None)
+unsafe extern "C" fn PMPI_Op_commutative(op: abi::Op, commute: *mut c_int) -> c_int {
+    entry::begin("MPI_Op_commutative");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::operations::op_commutative(op, Out::new(commute)) };
+    entry::finish("MPI_Op_commutative", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Op_create(_user_fn: Callback, _commute: c_int, _op: *mut abi::Op) -> c_int {
-    entry::unsupported("MPI_Op_create", || Object::None)
+unsafe extern "C" fn PMPI_Op_create(user_fn: Callback, commute: c_int, op: *mut abi::Op) -> c_int {
+    entry::begin("MPI_Op_create");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::operations::op_create(user_fn, commute, Out::new(op)) };
+    entry::finish("MPI_Op_create", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Op_create_c(_user_fn: Callback, _commute: c_int, _op: *mut abi::Op) -> c_int {
-    entry::unsupported("MPI_Op_create_c", || Object::None)
+unsafe extern "C" fn PMPI_Op_create_c(user_fn: Callback, commute: c_int, op: *mut abi::Op) -> c_int {
+    entry::begin("MPI_Op_create_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::operations::op_create_c(user_fn, commute, Out::new(op)) };
+    entry::finish("MPI_Op_create_c", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Op_free(_op: *mut abi::Op) -> c_int {
-    entry::unsupported("MPI_Op_free", || Object::None)
+unsafe extern "C" fn PMPI_Op_free(op: *mut abi::Op) -> c_int {
+    entry::begin("MPI_Op_free");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::operations::op_free(Out::new(op)) };
+    entry::finish("MPI_Op_free", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
@@ -1137,24 +1149,28 @@ unsafe extern "C" fn PMPI_Reduce_init_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Reduce_local(
-    _inbuf: *const c_void,
-    _inoutbuf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _op: abi::Op,
+    inbuf: *const c_void,
+    inoutbuf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    op: abi::Op,
 ) -> c_int {
-    entry::unsupported("MPI_Reduce_local", || Object::None)
+    entry::begin("MPI_Reduce_local");
+    let result = weft_mpi::operations::reduce_local(inbuf, inoutbuf, Count::from(count), datatype, op);
+    entry::finish("MPI_Reduce_local", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Reduce_local_c(
-    _inbuf: *const c_void,
-    _inoutbuf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _op: abi::Op,
+    inbuf: *const c_void,
+    inoutbuf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    op: abi::Op,
 ) -> c_int {
-    entry::unsupported("MPI_Reduce_local_c", || Object::None)
+    entry::begin("MPI_Reduce_local_c");
+    let result = weft_mpi::operations::reduce_local(inbuf, inoutbuf, count, datatype, op);
+    entry::finish("MPI_Reduce_local_c", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
@@ -1439,11 +1455,15 @@ unsafe extern "C" fn PMPI_Scatterv_init_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_get_value_index(
-    _value_type: Datatype,
-    _index_type: Datatype,
-    _pair_type: *mut Datatype,
+    value_type: Datatype,
+    index_type: Datatype,
+    pair_type: *mut Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_Type_get_value_index", || Object::None)
+    entry::begin("MPI_Type_get_value_index");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::datatypes::type_get_value_index(value_type, index_type, Out::new(pair_type)) };
+    entry::finish("MPI_Type_get_value_index", result, || Object::None)
 }
 
 entry::aliases! {

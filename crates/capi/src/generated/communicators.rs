@@ -488,11 +488,15 @@ unsafe extern "C" fn PMPI_Type_get_attr(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_get_name(
-    _datatype: Datatype,
-    _type_name: *mut c_char,
-    _resultlen: *mut c_int,
+    datatype: Datatype,
+    type_name: *mut c_char,
+    resultlen: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Type_get_name", || Object::None)
+    entry::begin("MPI_Type_get_name");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::datatypes::type_get_name(datatype, Out::new(type_name), Out::new(resultlen)) };
+    entry::finish("MPI_Type_get_name", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
@@ -505,8 +509,11 @@ unsafe extern "C" fn PMPI_Type_set_attr(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Type_set_name(_datatype: Datatype, _type_name: *const c_char) -> c_int {
-    entry::unsupported("MPI_Type_set_name", || Object::None)
+unsafe extern "C" fn PMPI_Type_set_name(datatype: Datatype, type_name: *const c_char) -> c_int {
+    entry::begin("MPI_Type_set_name");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::datatypes::type_set_name(datatype, In::new(type_name)) };
+    entry::finish("MPI_Type_set_name", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]

@@ -19,52 +19,91 @@ unsafe extern "C" fn PMPI_Aint_diff(addr1: Aint, addr2: Aint) -> Aint {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Get_address(_location: *const c_void, _address: *mut Aint) -> c_int {
-    entry::unsupported("MPI_Get_address", || Object::None)
+unsafe extern "C" fn PMPI_Get_address(location: *const c_void, address: *mut Aint) -> c_int {
+    entry::begin("MPI_Get_address");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::datatypes::get_address(location, Out::new(address)) };
+    entry::finish("MPI_Get_address", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Get_elements(
-    _status: *const Status,
-    _datatype: Datatype,
-    _count: *mut c_int,
+    status: *const Status,
+    datatype: Datatype,
+    count: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Get_elements", || Object::None)
+    entry::begin("MPI_Get_elements");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::datatypes::get_elements(In::new(status), datatype, CountOut::Int(Out::new(count)))
+    };
+    entry::finish("MPI_Get_elements", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Get_elements_c(
-    _status: *const Status,
-    _datatype: Datatype,
-    _count: *mut Count,
+    status: *const Status,
+    datatype: Datatype,
+    count: *mut Count,
 ) -> c_int {
-    entry::unsupported("MPI_Get_elements_c", || Object::None)
+    entry::begin("MPI_Get_elements_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::datatypes::get_elements(In::new(status), datatype, CountOut::Count(Out::new(count)))
+    };
+    entry::finish("MPI_Get_elements_c", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Pack(
-    _inbuf: *const c_void,
-    _incount: c_int,
-    _datatype: Datatype,
-    _outbuf: *mut c_void,
-    _outsize: c_int,
-    _position: *mut c_int,
+    inbuf: *const c_void,
+    incount: c_int,
+    datatype: Datatype,
+    outbuf: *mut c_void,
+    outsize: c_int,
+    position: *mut c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Pack", || Object::Communicator(comm))
+    entry::begin("MPI_Pack");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::packing::pack(
+            inbuf,
+            Count::from(incount),
+            datatype,
+            outbuf,
+            Count::from(outsize),
+            CountOut::Int(Out::new(position)),
+            comm,
+        )
+    };
+    entry::finish("MPI_Pack", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Pack_c(
-    _inbuf: *const c_void,
-    _incount: Count,
-    _datatype: Datatype,
-    _outbuf: *mut c_void,
-    _outsize: Count,
-    _position: *mut Count,
+    inbuf: *const c_void,
+    incount: Count,
+    datatype: Datatype,
+    outbuf: *mut c_void,
+    outsize: Count,
+    position: *mut Count,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Pack_c", || Object::Communicator(comm))
+    entry::begin("MPI_Pack_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::packing::pack(
+            inbuf,
+            incount,
+            datatype,
+            outbuf,
+            outsize,
+            CountOut::Count(Out::new(position)),
+            comm,
+        )
+    };
+    entry::finish("MPI_Pack_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -115,406 +154,752 @@ unsafe extern "C" fn PMPI_Pack_external_size_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Pack_size(
-    _incount: c_int,
-    _datatype: Datatype,
+    incount: c_int,
+    datatype: Datatype,
     comm: abi::Comm,
-    _size: *mut c_int,
+    size: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Pack_size", || Object::Communicator(comm))
+    entry::begin("MPI_Pack_size");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::packing::pack_size(Count::from(incount), datatype, comm, CountOut::Int(Out::new(size)))
+    };
+    entry::finish("MPI_Pack_size", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Pack_size_c(
-    _incount: Count,
-    _datatype: Datatype,
+    incount: Count,
+    datatype: Datatype,
     comm: abi::Comm,
-    _size: *mut Count,
+    size: *mut Count,
 ) -> c_int {
-    entry::unsupported("MPI_Pack_size_c", || Object::Communicator(comm))
+    entry::begin("MPI_Pack_size_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::packing::pack_size(incount, datatype, comm, CountOut::Count(Out::new(size))) };
+    entry::finish("MPI_Pack_size_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Type_commit(_datatype: *mut Datatype) -> c_int {
-    entry::unsupported("MPI_Type_commit", || Object::None)
+unsafe extern "C" fn PMPI_Type_commit(datatype: *mut Datatype) -> c_int {
+    entry::begin("MPI_Type_commit");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::datatypes::type_commit(Out::new(datatype)) };
+    entry::finish("MPI_Type_commit", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Type_contiguous(
-    _count: c_int,
-    _oldtype: Datatype,
-    _newtype: *mut Datatype,
-) -> c_int {
-    entry::unsupported("MPI_Type_contiguous", || Object::None)
+unsafe extern "C" fn PMPI_Type_contiguous(count: c_int, oldtype: Datatype, newtype: *mut Datatype) -> c_int {
+    entry::begin("MPI_Type_contiguous");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::datatypes::type_contiguous(Count::from(count), oldtype, Out::new(newtype)) };
+    entry::finish("MPI_Type_contiguous", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_contiguous_c(
-    _count: Count,
-    _oldtype: Datatype,
-    _newtype: *mut Datatype,
+    count: Count,
+    oldtype: Datatype,
+    newtype: *mut Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_Type_contiguous_c", || Object::None)
+    entry::begin("MPI_Type_contiguous_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::datatypes::type_contiguous(count, oldtype, Out::new(newtype)) };
+    entry::finish("MPI_Type_contiguous_c", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_create_darray(
-    _size: c_int,
-    _rank: c_int,
-    _ndims: c_int,
-    _array_of_gsizes: *const c_int,
-    _array_of_distribs: *const c_int,
-    _array_of_dargs: *const c_int,
-    _array_of_psizes: *const c_int,
-    _order: c_int,
-    _oldtype: Datatype,
-    _newtype: *mut Datatype,
+    size: c_int,
+    rank: c_int,
+    ndims: c_int,
+    array_of_gsizes: *const c_int,
+    array_of_distribs: *const c_int,
+    array_of_dargs: *const c_int,
+    array_of_psizes: *const c_int,
+    order: c_int,
+    oldtype: Datatype,
+    newtype: *mut Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_Type_create_darray", || Object::None)
+    entry::begin("MPI_Type_create_darray");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::datatypes::type_create_darray(
+            size,
+            rank,
+            ndims,
+            Counts::Int(In::new(array_of_gsizes)),
+            In::new(array_of_distribs),
+            In::new(array_of_dargs),
+            In::new(array_of_psizes),
+            order,
+            oldtype,
+            Out::new(newtype),
+        )
+    };
+    entry::finish("MPI_Type_create_darray", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_create_darray_c(
-    _size: c_int,
-    _rank: c_int,
-    _ndims: c_int,
-    _array_of_gsizes: *const Count,
-    _array_of_distribs: *const c_int,
-    _array_of_dargs: *const c_int,
-    _array_of_psizes: *const c_int,
-    _order: c_int,
-    _oldtype: Datatype,
-    _newtype: *mut Datatype,
+    size: c_int,
+    rank: c_int,
+    ndims: c_int,
+    array_of_gsizes: *const Count,
+    array_of_distribs: *const c_int,
+    array_of_dargs: *const c_int,
+    array_of_psizes: *const c_int,
+    order: c_int,
+    oldtype: Datatype,
+    newtype: *mut Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_Type_create_darray_c", || Object::None)
+    entry::begin("MPI_Type_create_darray_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::datatypes::type_create_darray(
+            size,
+            rank,
+            ndims,
+            Counts::Count(In::new(array_of_gsizes)),
+            In::new(array_of_distribs),
+            In::new(array_of_dargs),
+            In::new(array_of_psizes),
+            order,
+            oldtype,
+            Out::new(newtype),
+        )
+    };
+    entry::finish("MPI_Type_create_darray_c", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_create_hindexed(
-    _count: c_int,
-    _array_of_blocklengths: *const c_int,
-    _array_of_displacements: *const Aint,
-    _oldtype: Datatype,
-    _newtype: *mut Datatype,
+    count: c_int,
+    array_of_blocklengths: *const c_int,
+    array_of_displacements: *const Aint,
+    oldtype: Datatype,
+    newtype: *mut Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_Type_create_hindexed", || Object::None)
+    entry::begin("MPI_Type_create_hindexed");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::datatypes::type_create_hindexed(
+            Count::from(count),
+            Counts::Int(In::new(array_of_blocklengths)),
+            Counts::Aint(In::new(array_of_displacements)),
+            oldtype,
+            Out::new(newtype),
+        )
+    };
+    entry::finish("MPI_Type_create_hindexed", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_create_hindexed_c(
-    _count: Count,
-    _array_of_blocklengths: *const Count,
-    _array_of_displacements: *const Count,
-    _oldtype: Datatype,
-    _newtype: *mut Datatype,
+    count: Count,
+    array_of_blocklengths: *const Count,
+    array_of_displacements: *const Count,
+    oldtype: Datatype,
+    newtype: *mut Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_Type_create_hindexed_c", || Object::None)
+    entry::begin("MPI_Type_create_hindexed_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::datatypes::type_create_hindexed(
+            count,
+            Counts::Count(In::new(array_of_blocklengths)),
+            Counts::Count(In::new(array_of_displacements)),
+            oldtype,
+            Out::new(newtype),
+        )
+    };
+    entry::finish("MPI_Type_create_hindexed_c", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_create_hindexed_block(
-    _count: c_int,
-    _blocklength: c_int,
-    _array_of_displacements: *const Aint,
-    _oldtype: Datatype,
-    _newtype: *mut Datatype,
+    count: c_int,
+    blocklength: c_int,
+    array_of_displacements: *const Aint,
+    oldtype: Datatype,
+    newtype: *mut Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_Type_create_hindexed_block", || Object::None)
+    entry::begin("MPI_Type_create_hindexed_block");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::datatypes::type_create_hindexed_block(
+            Count::from(count),
+            Count::from(blocklength),
+            Counts::Aint(In::new(array_of_displacements)),
+            oldtype,
+            Out::new(newtype),
+        )
+    };
+    entry::finish("MPI_Type_create_hindexed_block", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_create_hindexed_block_c(
-    _count: Count,
-    _blocklength: Count,
-    _array_of_displacements: *const Count,
-    _oldtype: Datatype,
-    _newtype: *mut Datatype,
+    count: Count,
+    blocklength: Count,
+    array_of_displacements: *const Count,
+    oldtype: Datatype,
+    newtype: *mut Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_Type_create_hindexed_block_c", || Object::None)
+    entry::begin("MPI_Type_create_hindexed_block_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::datatypes::type_create_hindexed_block(
+            count,
+            blocklength,
+            Counts::Count(In::new(array_of_displacements)),
+            oldtype,
+            Out::new(newtype),
+        )
+    };
+    entry::finish("MPI_Type_create_hindexed_block_c", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_create_hvector(
-    _count: c_int,
-    _blocklength: c_int,
-    _stride: Aint,
-    _oldtype: Datatype,
-    _newtype: *mut Datatype,
+    count: c_int,
+    blocklength: c_int,
+    stride: Aint,
+    oldtype: Datatype,
+    newtype: *mut Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_Type_create_hvector", || Object::None)
+    entry::begin("MPI_Type_create_hvector");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::datatypes::type_create_hvector(
+            Count::from(count),
+            Count::from(blocklength),
+            stride as Count,
+            oldtype,
+            Out::new(newtype),
+        )
+    };
+    entry::finish("MPI_Type_create_hvector", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_create_hvector_c(
-    _count: Count,
-    _blocklength: Count,
-    _stride: Count,
-    _oldtype: Datatype,
-    _newtype: *mut Datatype,
+    count: Count,
+    blocklength: Count,
+    stride: Count,
+    oldtype: Datatype,
+    newtype: *mut Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_Type_create_hvector_c", || Object::None)
+    entry::begin("MPI_Type_create_hvector_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::datatypes::type_create_hvector(count, blocklength, stride, oldtype, Out::new(newtype))
+    };
+    entry::finish("MPI_Type_create_hvector_c", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_create_indexed_block(
-    _count: c_int,
-    _blocklength: c_int,
-    _array_of_displacements: *const c_int,
-    _oldtype: Datatype,
-    _newtype: *mut Datatype,
+    count: c_int,
+    blocklength: c_int,
+    array_of_displacements: *const c_int,
+    oldtype: Datatype,
+    newtype: *mut Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_Type_create_indexed_block", || Object::None)
+    entry::begin("MPI_Type_create_indexed_block");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::datatypes::type_create_indexed_block(
+            Count::from(count),
+            Count::from(blocklength),
+            Counts::Int(In::new(array_of_displacements)),
+            oldtype,
+            Out::new(newtype),
+        )
+    };
+    entry::finish("MPI_Type_create_indexed_block", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_create_indexed_block_c(
-    _count: Count,
-    _blocklength: Count,
-    _array_of_displacements: *const Count,
-    _oldtype: Datatype,
-    _newtype: *mut Datatype,
+    count: Count,
+    blocklength: Count,
+    array_of_displacements: *const Count,
+    oldtype: Datatype,
+    newtype: *mut Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_Type_create_indexed_block_c", || Object::None)
+    entry::begin("MPI_Type_create_indexed_block_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::datatypes::type_create_indexed_block(
+            count,
+            blocklength,
+            Counts::Count(In::new(array_of_displacements)),
+            oldtype,
+            Out::new(newtype),
+        )
+    };
+    entry::finish("MPI_Type_create_indexed_block_c", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_create_resized(
-    _oldtype: Datatype,
-    _lb: Aint,
-    _extent: Aint,
-    _newtype: *mut Datatype,
+    oldtype: Datatype,
+    lb: Aint,
+    extent: Aint,
+    newtype: *mut Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_Type_create_resized", || Object::None)
+    entry::begin("MPI_Type_create_resized");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::datatypes::type_create_resized(oldtype, lb as Count, extent as Count, Out::new(newtype))
+    };
+    entry::finish("MPI_Type_create_resized", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_create_resized_c(
-    _oldtype: Datatype,
-    _lb: Count,
-    _extent: Count,
-    _newtype: *mut Datatype,
+    oldtype: Datatype,
+    lb: Count,
+    extent: Count,
+    newtype: *mut Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_Type_create_resized_c", || Object::None)
+    entry::begin("MPI_Type_create_resized_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::datatypes::type_create_resized(oldtype, lb, extent, Out::new(newtype)) };
+    entry::finish("MPI_Type_create_resized_c", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_create_struct(
-    _count: c_int,
-    _array_of_blocklengths: *const c_int,
-    _array_of_displacements: *const Aint,
-    _array_of_types: *const Datatype,
-    _newtype: *mut Datatype,
+    count: c_int,
+    array_of_blocklengths: *const c_int,
+    array_of_displacements: *const Aint,
+    array_of_types: *const Datatype,
+    newtype: *mut Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_Type_create_struct", || Object::None)
+    entry::begin("MPI_Type_create_struct");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::datatypes::type_create_struct(
+            Count::from(count),
+            Counts::Int(In::new(array_of_blocklengths)),
+            Counts::Aint(In::new(array_of_displacements)),
+            In::new(array_of_types),
+            Out::new(newtype),
+        )
+    };
+    entry::finish("MPI_Type_create_struct", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_create_struct_c(
-    _count: Count,
-    _array_of_blocklengths: *const Count,
-    _array_of_displacements: *const Count,
-    _array_of_types: *const Datatype,
-    _newtype: *mut Datatype,
+    count: Count,
+    array_of_blocklengths: *const Count,
+    array_of_displacements: *const Count,
+    array_of_types: *const Datatype,
+    newtype: *mut Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_Type_create_struct_c", || Object::None)
+    entry::begin("MPI_Type_create_struct_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::datatypes::type_create_struct(
+            count,
+            Counts::Count(In::new(array_of_blocklengths)),
+            Counts::Count(In::new(array_of_displacements)),
+            In::new(array_of_types),
+            Out::new(newtype),
+        )
+    };
+    entry::finish("MPI_Type_create_struct_c", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_create_subarray(
-    _ndims: c_int,
-    _array_of_sizes: *const c_int,
-    _array_of_subsizes: *const c_int,
-    _array_of_starts: *const c_int,
-    _order: c_int,
-    _oldtype: Datatype,
-    _newtype: *mut Datatype,
+    ndims: c_int,
+    array_of_sizes: *const c_int,
+    array_of_subsizes: *const c_int,
+    array_of_starts: *const c_int,
+    order: c_int,
+    oldtype: Datatype,
+    newtype: *mut Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_Type_create_subarray", || Object::None)
+    entry::begin("MPI_Type_create_subarray");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::datatypes::type_create_subarray(
+            ndims,
+            Counts::Int(In::new(array_of_sizes)),
+            Counts::Int(In::new(array_of_subsizes)),
+            Counts::Int(In::new(array_of_starts)),
+            order,
+            oldtype,
+            Out::new(newtype),
+        )
+    };
+    entry::finish("MPI_Type_create_subarray", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_create_subarray_c(
-    _ndims: c_int,
-    _array_of_sizes: *const Count,
-    _array_of_subsizes: *const Count,
-    _array_of_starts: *const Count,
-    _order: c_int,
-    _oldtype: Datatype,
-    _newtype: *mut Datatype,
+    ndims: c_int,
+    array_of_sizes: *const Count,
+    array_of_subsizes: *const Count,
+    array_of_starts: *const Count,
+    order: c_int,
+    oldtype: Datatype,
+    newtype: *mut Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_Type_create_subarray_c", || Object::None)
+    entry::begin("MPI_Type_create_subarray_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::datatypes::type_create_subarray(
+            ndims,
+            Counts::Count(In::new(array_of_sizes)),
+            Counts::Count(In::new(array_of_subsizes)),
+            Counts::Count(In::new(array_of_starts)),
+            order,
+            oldtype,
+            Out::new(newtype),
+        )
+    };
+    entry::finish("MPI_Type_create_subarray_c", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Type_dup(_oldtype: Datatype, _newtype: *mut Datatype) -> c_int {
-    entry::unsupported("MPI_Type_dup", || Object::None)
+unsafe extern "C" fn PMPI_Type_dup(oldtype: Datatype, newtype: *mut Datatype) -> c_int {
+    entry::begin("MPI_Type_dup");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::datatypes::type_dup(oldtype, Out::new(newtype)) };
+    entry::finish("MPI_Type_dup", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Type_free(_datatype: *mut Datatype) -> c_int {
-    entry::unsupported("MPI_Type_free", || Object::None)
+unsafe extern "C" fn PMPI_Type_free(datatype: *mut Datatype) -> c_int {
+    entry::begin("MPI_Type_free");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::datatypes::type_free(Out::new(datatype)) };
+    entry::finish("MPI_Type_free", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_get_contents(
-    _datatype: Datatype,
-    _max_integers: c_int,
-    _max_addresses: c_int,
-    _max_datatypes: c_int,
-    _array_of_integers: *mut c_int,
-    _array_of_addresses: *mut Aint,
-    _array_of_datatypes: *mut Datatype,
+    datatype: Datatype,
+    max_integers: c_int,
+    max_addresses: c_int,
+    max_datatypes: c_int,
+    array_of_integers: *mut c_int,
+    array_of_addresses: *mut Aint,
+    array_of_datatypes: *mut Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_Type_get_contents", || Object::None)
+    entry::begin("MPI_Type_get_contents");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::datatypes::type_get_contents(
+            datatype,
+            Count::from(max_integers),
+            Count::from(max_addresses),
+            0,
+            Count::from(max_datatypes),
+            Out::new(array_of_integers),
+            Out::new(array_of_addresses),
+            Out::new(core::ptr::null_mut()),
+            Out::new(array_of_datatypes),
+        )
+    };
+    entry::finish("MPI_Type_get_contents", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_get_contents_c(
-    _datatype: Datatype,
-    _max_integers: Count,
-    _max_addresses: Count,
-    _max_large_counts: Count,
-    _max_datatypes: Count,
-    _array_of_integers: *mut c_int,
-    _array_of_addresses: *mut Aint,
-    _array_of_large_counts: *mut Count,
-    _array_of_datatypes: *mut Datatype,
+    datatype: Datatype,
+    max_integers: Count,
+    max_addresses: Count,
+    max_large_counts: Count,
+    max_datatypes: Count,
+    array_of_integers: *mut c_int,
+    array_of_addresses: *mut Aint,
+    array_of_large_counts: *mut Count,
+    array_of_datatypes: *mut Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_Type_get_contents_c", || Object::None)
+    entry::begin("MPI_Type_get_contents_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::datatypes::type_get_contents(
+            datatype,
+            max_integers,
+            max_addresses,
+            max_large_counts,
+            max_datatypes,
+            Out::new(array_of_integers),
+            Out::new(array_of_addresses),
+            Out::new(array_of_large_counts),
+            Out::new(array_of_datatypes),
+        )
+    };
+    entry::finish("MPI_Type_get_contents_c", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_get_envelope(
-    _datatype: Datatype,
-    _num_integers: *mut c_int,
-    _num_addresses: *mut c_int,
-    _num_datatypes: *mut c_int,
-    _combiner: *mut c_int,
+    datatype: Datatype,
+    num_integers: *mut c_int,
+    num_addresses: *mut c_int,
+    num_datatypes: *mut c_int,
+    combiner: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Type_get_envelope", || Object::None)
+    entry::begin("MPI_Type_get_envelope");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::datatypes::type_get_envelope(
+            datatype,
+            CountOut::Int(Out::new(num_integers)),
+            CountOut::Int(Out::new(num_addresses)),
+            CountOut::Count(Out::new(core::ptr::null_mut())),
+            CountOut::Int(Out::new(num_datatypes)),
+            Out::new(combiner),
+        )
+    };
+    entry::finish("MPI_Type_get_envelope", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_get_envelope_c(
-    _datatype: Datatype,
-    _num_integers: *mut Count,
-    _num_addresses: *mut Count,
-    _num_large_counts: *mut Count,
-    _num_datatypes: *mut Count,
-    _combiner: *mut c_int,
+    datatype: Datatype,
+    num_integers: *mut Count,
+    num_addresses: *mut Count,
+    num_large_counts: *mut Count,
+    num_datatypes: *mut Count,
+    combiner: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Type_get_envelope_c", || Object::None)
+    entry::begin("MPI_Type_get_envelope_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::datatypes::type_get_envelope(
+            datatype,
+            CountOut::Count(Out::new(num_integers)),
+            CountOut::Count(Out::new(num_addresses)),
+            CountOut::Count(Out::new(num_large_counts)),
+            CountOut::Count(Out::new(num_datatypes)),
+            Out::new(combiner),
+        )
+    };
+    entry::finish("MPI_Type_get_envelope_c", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Type_get_extent(_datatype: Datatype, _lb: *mut Aint, _extent: *mut Aint) -> c_int {
-    entry::unsupported("MPI_Type_get_extent", || Object::None)
+unsafe extern "C" fn PMPI_Type_get_extent(datatype: Datatype, lb: *mut Aint, extent: *mut Aint) -> c_int {
+    entry::begin("MPI_Type_get_extent");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::datatypes::type_get_extent(
+            datatype,
+            CountOut::Aint(Out::new(lb)),
+            CountOut::Aint(Out::new(extent)),
+        )
+    };
+    entry::finish("MPI_Type_get_extent", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Type_get_extent_c(
-    _datatype: Datatype,
-    _lb: *mut Count,
-    _extent: *mut Count,
-) -> c_int {
-    entry::unsupported("MPI_Type_get_extent_c", || Object::None)
+unsafe extern "C" fn PMPI_Type_get_extent_c(datatype: Datatype, lb: *mut Count, extent: *mut Count) -> c_int {
+    entry::begin("MPI_Type_get_extent_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::datatypes::type_get_extent(
+            datatype,
+            CountOut::Count(Out::new(lb)),
+            CountOut::Count(Out::new(extent)),
+        )
+    };
+    entry::finish("MPI_Type_get_extent_c", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_get_true_extent(
-    _datatype: Datatype,
-    _true_lb: *mut Aint,
-    _true_extent: *mut Aint,
+    datatype: Datatype,
+    true_lb: *mut Aint,
+    true_extent: *mut Aint,
 ) -> c_int {
-    entry::unsupported("MPI_Type_get_true_extent", || Object::None)
+    entry::begin("MPI_Type_get_true_extent");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::datatypes::type_get_true_extent(
+            datatype,
+            CountOut::Aint(Out::new(true_lb)),
+            CountOut::Aint(Out::new(true_extent)),
+        )
+    };
+    entry::finish("MPI_Type_get_true_extent", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_get_true_extent_c(
-    _datatype: Datatype,
-    _true_lb: *mut Count,
-    _true_extent: *mut Count,
+    datatype: Datatype,
+    true_lb: *mut Count,
+    true_extent: *mut Count,
 ) -> c_int {
-    entry::unsupported("MPI_Type_get_true_extent_c", || Object::None)
+    entry::begin("MPI_Type_get_true_extent_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::datatypes::type_get_true_extent(
+            datatype,
+            CountOut::Count(Out::new(true_lb)),
+            CountOut::Count(Out::new(true_extent)),
+        )
+    };
+    entry::finish("MPI_Type_get_true_extent_c", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_indexed(
-    _count: c_int,
-    _array_of_blocklengths: *const c_int,
-    _array_of_displacements: *const c_int,
-    _oldtype: Datatype,
-    _newtype: *mut Datatype,
+    count: c_int,
+    array_of_blocklengths: *const c_int,
+    array_of_displacements: *const c_int,
+    oldtype: Datatype,
+    newtype: *mut Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_Type_indexed", || Object::None)
+    entry::begin("MPI_Type_indexed");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::datatypes::type_indexed(
+            Count::from(count),
+            Counts::Int(In::new(array_of_blocklengths)),
+            Counts::Int(In::new(array_of_displacements)),
+            oldtype,
+            Out::new(newtype),
+        )
+    };
+    entry::finish("MPI_Type_indexed", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_indexed_c(
-    _count: Count,
-    _array_of_blocklengths: *const Count,
-    _array_of_displacements: *const Count,
-    _oldtype: Datatype,
-    _newtype: *mut Datatype,
+    count: Count,
+    array_of_blocklengths: *const Count,
+    array_of_displacements: *const Count,
+    oldtype: Datatype,
+    newtype: *mut Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_Type_indexed_c", || Object::None)
+    entry::begin("MPI_Type_indexed_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::datatypes::type_indexed(
+            count,
+            Counts::Count(In::new(array_of_blocklengths)),
+            Counts::Count(In::new(array_of_displacements)),
+            oldtype,
+            Out::new(newtype),
+        )
+    };
+    entry::finish("MPI_Type_indexed_c", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Type_size(_datatype: Datatype, _size: *mut c_int) -> c_int {
-    entry::unsupported("MPI_Type_size", || Object::None)
+unsafe extern "C" fn PMPI_Type_size(datatype: Datatype, size: *mut c_int) -> c_int {
+    entry::begin("MPI_Type_size");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::datatypes::type_size(datatype, CountOut::Int(Out::new(size))) };
+    entry::finish("MPI_Type_size", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Type_size_c(_datatype: Datatype, _size: *mut Count) -> c_int {
-    entry::unsupported("MPI_Type_size_c", || Object::None)
+unsafe extern "C" fn PMPI_Type_size_c(datatype: Datatype, size: *mut Count) -> c_int {
+    entry::begin("MPI_Type_size_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::datatypes::type_size(datatype, CountOut::Count(Out::new(size))) };
+    entry::finish("MPI_Type_size_c", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_vector(
-    _count: c_int,
-    _blocklength: c_int,
-    _stride: c_int,
-    _oldtype: Datatype,
-    _newtype: *mut Datatype,
+    count: c_int,
+    blocklength: c_int,
+    stride: c_int,
+    oldtype: Datatype,
+    newtype: *mut Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_Type_vector", || Object::None)
+    entry::begin("MPI_Type_vector");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::datatypes::type_vector(
+            Count::from(count),
+            Count::from(blocklength),
+            Count::from(stride),
+            oldtype,
+            Out::new(newtype),
+        )
+    };
+    entry::finish("MPI_Type_vector", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_vector_c(
-    _count: Count,
-    _blocklength: Count,
-    _stride: Count,
-    _oldtype: Datatype,
-    _newtype: *mut Datatype,
+    count: Count,
+    blocklength: Count,
+    stride: Count,
+    oldtype: Datatype,
+    newtype: *mut Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_Type_vector_c", || Object::None)
+    entry::begin("MPI_Type_vector_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::datatypes::type_vector(count, blocklength, stride, oldtype, Out::new(newtype)) };
+    entry::finish("MPI_Type_vector_c", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Unpack(
-    _inbuf: *const c_void,
-    _insize: c_int,
-    _position: *mut c_int,
-    _outbuf: *mut c_void,
-    _outcount: c_int,
-    _datatype: Datatype,
+    inbuf: *const c_void,
+    insize: c_int,
+    position: *mut c_int,
+    outbuf: *mut c_void,
+    outcount: c_int,
+    datatype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Unpack", || Object::Communicator(comm))
+    entry::begin("MPI_Unpack");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::packing::unpack(
+            inbuf,
+            Count::from(insize),
+            CountOut::Int(Out::new(position)),
+            outbuf,
+            Count::from(outcount),
+            datatype,
+            comm,
+        )
+    };
+    entry::finish("MPI_Unpack", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Unpack_c(
-    _inbuf: *const c_void,
-    _insize: Count,
-    _position: *mut Count,
-    _outbuf: *mut c_void,
-    _outcount: Count,
-    _datatype: Datatype,
+    inbuf: *const c_void,
+    insize: Count,
+    position: *mut Count,
+    outbuf: *mut c_void,
+    outcount: Count,
+    datatype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Unpack_c", || Object::Communicator(comm))
+    entry::begin("MPI_Unpack_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::packing::unpack(
+            inbuf,
+            insize,
+            CountOut::Count(Out::new(position)),
+            outbuf,
+            outcount,
+            datatype,
+            comm,
+        )
+    };
+    entry::finish("MPI_Unpack_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]

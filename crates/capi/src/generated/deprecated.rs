@@ -37,11 +37,14 @@ unsafe extern "C" fn PMPI_Attr_put(comm: abi::Comm, keyval: c_int, attribute_val
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Get_elements_x(
-    _status: *const Status,
-    _datatype: Datatype,
-    _count: *mut Count,
+    status: *const Status,
+    datatype: Datatype,
+    count: *mut Count,
 ) -> c_int {
-    entry::unsupported("MPI_Get_elements_x", || Object::None)
+    entry::begin("MPI_Get_elements_x");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::datatypes::get_elements_x(In::new(status), datatype, Out::new(count)) };
+    entry::finish("MPI_Get_elements_x", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
@@ -97,34 +100,44 @@ unsafe extern "C" fn PMPI_Keyval_free(keyval: *mut c_int) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Status_set_elements_x(
-    _status: *mut Status,
-    _datatype: Datatype,
-    _count: Count,
+    status: *mut Status,
+    datatype: Datatype,
+    count: Count,
 ) -> c_int {
-    entry::unsupported("MPI_Status_set_elements_x", || Object::None)
+    entry::begin("MPI_Status_set_elements_x");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::datatypes::status_set_elements_x(Out::new(status), datatype, count) };
+    entry::finish("MPI_Status_set_elements_x", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Type_get_extent_x(
-    _datatype: Datatype,
-    _lb: *mut Count,
-    _extent: *mut Count,
-) -> c_int {
-    entry::unsupported("MPI_Type_get_extent_x", || Object::None)
+unsafe extern "C" fn PMPI_Type_get_extent_x(datatype: Datatype, lb: *mut Count, extent: *mut Count) -> c_int {
+    entry::begin("MPI_Type_get_extent_x");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::datatypes::type_get_extent_x(datatype, Out::new(lb), Out::new(extent)) };
+    entry::finish("MPI_Type_get_extent_x", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_get_true_extent_x(
-    _datatype: Datatype,
-    _true_lb: *mut Count,
-    _true_extent: *mut Count,
+    datatype: Datatype,
+    true_lb: *mut Count,
+    true_extent: *mut Count,
 ) -> c_int {
-    entry::unsupported("MPI_Type_get_true_extent_x", || Object::None)
+    entry::begin("MPI_Type_get_true_extent_x");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::datatypes::type_get_true_extent_x(datatype, Out::new(true_lb), Out::new(true_extent))
+    };
+    entry::finish("MPI_Type_get_true_extent_x", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Type_size_x(_datatype: Datatype, _size: *mut Count) -> c_int {
-    entry::unsupported("MPI_Type_size_x", || Object::None)
+unsafe extern "C" fn PMPI_Type_size_x(datatype: Datatype, size: *mut Count) -> c_int {
+    entry::begin("MPI_Type_size_x");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::datatypes::type_size_x(datatype, Out::new(size)) };
+    entry::finish("MPI_Type_size_x", result, || Object::None)
 }
 
 entry::aliases! {

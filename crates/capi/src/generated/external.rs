@@ -31,20 +31,27 @@ unsafe extern "C" fn PMPI_Status_set_cancelled(_status: *mut Status, _flag: c_in
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Status_set_elements(
-    _status: *mut Status,
-    _datatype: Datatype,
-    _count: c_int,
+    status: *mut Status,
+    datatype: Datatype,
+    count: c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Status_set_elements", || Object::None)
+    entry::begin("MPI_Status_set_elements");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::datatypes::status_set_elements(Out::new(status), datatype, Count::from(count)) };
+    entry::finish("MPI_Status_set_elements", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Status_set_elements_c(
-    _status: *mut Status,
-    _datatype: Datatype,
-    _count: Count,
+    status: *mut Status,
+    datatype: Datatype,
+    count: Count,
 ) -> c_int {
-    entry::unsupported("MPI_Status_set_elements_c", || Object::None)
+    entry::begin("MPI_Status_set_elements_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::datatypes::status_set_elements(Out::new(status), datatype, count) };
+    entry::finish("MPI_Status_set_elements_c", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]

@@ -152,18 +152,27 @@ unsafe extern "C" fn PMPI_Type_c2f(datatype: Datatype) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Type_create_f90_complex(_p: c_int, _r: c_int, _newtype: *mut Datatype) -> c_int {
-    entry::unsupported("MPI_Type_create_f90_complex", || Object::None)
+unsafe extern "C" fn PMPI_Type_create_f90_complex(p: c_int, r: c_int, newtype: *mut Datatype) -> c_int {
+    entry::begin("MPI_Type_create_f90_complex");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::datatypes::type_create_f90_complex(p, r, Out::new(newtype)) };
+    entry::finish("MPI_Type_create_f90_complex", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Type_create_f90_integer(_r: c_int, _newtype: *mut Datatype) -> c_int {
-    entry::unsupported("MPI_Type_create_f90_integer", || Object::None)
+unsafe extern "C" fn PMPI_Type_create_f90_integer(r: c_int, newtype: *mut Datatype) -> c_int {
+    entry::begin("MPI_Type_create_f90_integer");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::datatypes::type_create_f90_integer(r, Out::new(newtype)) };
+    entry::finish("MPI_Type_create_f90_integer", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Type_create_f90_real(_p: c_int, _r: c_int, _newtype: *mut Datatype) -> c_int {
-    entry::unsupported("MPI_Type_create_f90_real", || Object::None)
+unsafe extern "C" fn PMPI_Type_create_f90_real(p: c_int, r: c_int, newtype: *mut Datatype) -> c_int {
+    entry::begin("MPI_Type_create_f90_real");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::datatypes::type_create_f90_real(p, r, Out::new(newtype)) };
+    entry::finish("MPI_Type_create_f90_real", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
@@ -172,12 +181,11 @@ unsafe extern "C" fn PMPI_Type_f2c(datatype: c_int) -> Datatype {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Type_match_size(
-    _typeclass: c_int,
-    _size: c_int,
-    _datatype: *mut Datatype,
-) -> c_int {
-    entry::unsupported("MPI_Type_match_size", || Object::None)
+unsafe extern "C" fn PMPI_Type_match_size(typeclass: c_int, size: c_int, datatype: *mut Datatype) -> c_int {
+    entry::begin("MPI_Type_match_size");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::datatypes::type_match_size(typeclass, size, Out::new(datatype)) };
+    entry::finish("MPI_Type_match_size", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]

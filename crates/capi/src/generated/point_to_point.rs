@@ -132,21 +132,22 @@ unsafe extern "C" fn PMPI_Comm_iflush_buffer(comm: abi::Comm, _request: *mut abi
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Get_count(
-    _status: *const Status,
-    _datatype: Datatype,
-    _count: *mut c_int,
-) -> c_int {
-    entry::unsupported("MPI_Get_count", || Object::None)
+unsafe extern "C" fn PMPI_Get_count(status: *const Status, datatype: Datatype, count: *mut c_int) -> c_int {
+    entry::begin("MPI_Get_count");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::datatypes::get_count(In::new(status), datatype, CountOut::Int(Out::new(count))) };
+    entry::finish("MPI_Get_count", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Get_count_c(
-    _status: *const Status,
-    _datatype: Datatype,
-    _count: *mut Count,
-) -> c_int {
-    entry::unsupported("MPI_Get_count_c", || Object::None)
+unsafe extern "C" fn PMPI_Get_count_c(status: *const Status, datatype: Datatype, count: *mut Count) -> c_int {
+    entry::begin("MPI_Get_count_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::datatypes::get_count(In::new(status), datatype, CountOut::Count(Out::new(count)))
+    };
+    entry::finish("MPI_Get_count_c", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
