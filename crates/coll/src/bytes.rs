@@ -67,7 +67,7 @@ impl Team {
                 round.arrive(call.signature(), &Nothing);
             } else {
                 round.arrive(call.signature(), &Nothing);
-                round.wait_published()?;
+                round.wait_published(root)?;
                 // SAFETY: the root has written, and nobody writes there until this rank has arrived in the next round.
                 unsafe { core::ptr::copy_nonoverlapping(area, part.as_mut_ptr(), part.len()) };
             }

@@ -52,9 +52,19 @@ impl Description {
         Self(self.0 | 0x80)
     }
 
+    /// Returns the same call with a length.
+    pub fn with_bytes(self, bytes: u64) -> Self {
+        Self(self.without_bytes().0 | (bytes & 0xffff_ffff) << 32)
+    }
+
     /// Returns the length.
     pub fn bytes(self) -> u64 {
         self.0 >> 32
+    }
+
+    /// Tells whether operation and root are the same, whatever the length and the way data moves.
+    pub fn same_call(self, other: Self) -> bool {
+        (self.0 ^ other.0) & 0xffff_ff7f == 0
     }
 
     /// Returns the description without its length, for operations whose ranks need not agree on one.

@@ -12,13 +12,27 @@
 //!
 //! What this crate does not know: handles, communicators, error handlers, messages.
 
+mod allgather;
+mod allreduce;
+mod alltoall;
 mod barrier;
+mod broadcast;
+mod buffer;
 mod bytes;
 mod call;
+mod gather;
+mod pattern;
+mod reduce;
+mod reduce_scatter;
+mod reduction;
 pub mod rendezvous;
+mod scan;
+mod scatter;
+mod selection;
 mod shared;
 mod team;
 mod wait;
 
+pub use buffer::{Data, Operator};
 pub use call::Call;
 pub use team::Team;

@@ -3,7 +3,7 @@
 
 use crate::rendezvous::{DEPTH, Rendezvous};
 use crate::wait::WaitSet;
-use core::ptr::{NonNull, null_mut};
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, AtomicU64};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::collections::HashMap;
@@ -218,12 +218,38 @@ pub(crate) fn leave(shared: &Arc<Shared>) {
     }
 }
 
-/// Returns how many communicators wait for ranks to join; for tests.
-#[cfg(test)]
-pub(crate) fn waiting_for_ranks(context: u32) -> bool {
-    REGISTRY.lock().as_ref().is_some_and(|e| e.contains_key(&context))
-}
-
 const _: () = assert!(size_of::<Post>() == 64);
-#[allow(dead_code)]
-const NO_FRAME: *mut () = null_mut();
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_registered(context: u32) -> bool {
+        REGISTRY.lock().as_ref().is_some_and(|entries| entries.contains_key(&context))
+    }
+
+    #[test]
+    fn the_last_to_join_clears_the_entry() {
+        let teams: Vec<_> = (0..3).map(|rank| join(1 << 20, 3, rank, |_| 0)).collect();
+        assert!(!is_registered(1 << 20));
+        assert!(teams.iter().all(|t| Arc::ptr_eq(t, &teams[0])));
+    }
+
+    #[test]
+    fn an_entry_that_not_all_ranks_joined_does_not_stay_or_mislead() {
+        let context = (1 << 20) + 1;
+        let first = join(context, 3, 0, |_| 0);
+        leave(&first);
+        assert!(!is_registered(context));
+        // Left behind with data in it; the number is used again.
+        let first = join(context, 3, 0, |_| 0);
+        first.post(0);
+        leave(&first);
+        assert!(is_registered(context));
+        let again = join(context, 3, 0, |_| 0);
+        assert!(!Arc::ptr_eq(&first, &again));
+        let other_size = join(context, 2, 1, |_| 0);
+        assert_eq!(other_size.size, 2);
+        assert!(!Arc::ptr_eq(&again, &other_size));
+    }
+}

@@ -28,9 +28,13 @@ impl Team {
     /// Joins the ranks of a communicator: `context` is its number, unique among the live ones of this process;
     /// `world_rank` translates its ranks. Waits for nobody.
     pub fn join(context: u32, size: u32, rank: u32, world_rank: impl Fn(u32) -> u32) -> Self {
+        Self::join_at(context, size, rank, |r| crate::wait::home_worker(world_rank(r)))
+    }
+
+    /// Joins as [`Team::join`] does, with ranks on given workers.
+    pub fn join_at(context: u32, size: u32, rank: u32, home: impl Fn(u32) -> usize) -> Self {
         assert!(rank < size);
-        let shared = (size > 1)
-            .then(|| shared::join(context, size, rank, |r| crate::wait::home_worker(world_rank(r))));
+        let shared = (size > 1).then(|| shared::join(context, size, rank, home));
         let shard = shared.as_ref().map_or(0, |s| s.shard_of[rank as usize] as usize);
         Self { shared, size, rank, shard, round: AtomicU64::new(0) }
     }
@@ -100,8 +104,20 @@ impl Team {
         round.arrive(call.signature(), &Nothing);
         round.wait_complete()?;
         let result = work(&Peers { round: &round, frame: core::marker::PhantomData });
-        self.synchronise(Description::new(Call::Internal, None, 0))?;
+        self.close(true)?;
         result
+    }
+
+    /// Enters a round that follows one in which ranks have read a peer's memory, and arrives: the rank has finished. The
+    /// memory's owner waits for all.
+    ///
+    /// # Errors
+    /// `MPI_ERR_OTHER` if the ranks are in different calls.
+    pub(crate) fn close(&self, wait: bool) -> Result {
+        let call = Description::new(Call::Nothing, None, 0);
+        let round = self.enter(call, null_mut());
+        round.arrive(call.signature(), &Nothing);
+        if wait { round.wait_complete() } else { Ok(()) }
     }
 }
 
@@ -173,18 +189,21 @@ impl Round<'_> {
         self.shared.waiting.wake_all();
     }
 
-    /// Waits until the root has published. The rank has arrived, so that ranks in different calls are noticed.
+    /// Waits until the root has published; returns the root's description. The rank has arrived, so that ranks in
+    /// different calls are noticed.
     ///
     /// # Errors
     /// `MPI_ERR_OTHER` if the ranks are in different calls.
-    pub fn wait_published(&self) -> Result {
+    pub fn wait_published(&self, root: u32) -> Result<Description> {
         let published = || self.shared.published[self.ring()].load(Ordering::Acquire) == self.number;
         let rendezvous = &self.shared.rendezvous;
         let mismatched = || rendezvous.is_complete(self.number) && rendezvous.is_mismatched(self.number);
         if !published() {
             self.shared.waiting.wait(|| published() || mismatched());
         }
-        if published() { Ok(()) } else { Err(self.mismatch()) }
+        // The root may have published in another call, whose data and frame mean something else.
+        let posted = self.call(root);
+        if published() && posted.same_call(self.call) { Ok(posted) } else { Err(self.mismatch()) }
     }
 
     /// Returns the address of a rank's frame, null if its data is in its slot. Valid once the rank's arrival or
@@ -202,7 +221,9 @@ impl Round<'_> {
 
     #[cold]
     fn mismatch(&self) -> Error {
-        let other = (0..self.team.size).find(|&r| self.call(r) != self.call);
+        let differs = |r: &u32| !self.call(*r).same_call(self.call);
+        let other = (0..self.team.size).find(differs);
+        let other = other.or_else(|| (0..self.team.size).find(|&r| self.call(r) != self.call));
         let other = other.map_or_else(String::new, |r| format!("rank {r} called {}", self.call(r)));
         Error::new(
             MPI_ERR_OTHER,

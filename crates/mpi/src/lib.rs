@@ -7,6 +7,7 @@
 pub mod attributes;
 pub mod callbacks;
 pub mod check;
+pub mod collectives;
 pub mod communicators;
 pub mod datatypes;
 pub mod environment;

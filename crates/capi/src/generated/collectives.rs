@@ -10,28 +10,41 @@ use weft_base::arguments::{CountOut, Counts, In, Out};
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Allgather(
-    _sendbuf: *const c_void,
-    _sendcount: c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: c_int,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Allgather", || Object::Communicator(comm))
+    entry::begin("MPI_Allgather");
+    let result = weft_mpi::collectives::allgather(
+        sendbuf,
+        Count::from(sendcount),
+        sendtype,
+        recvbuf,
+        Count::from(recvcount),
+        recvtype,
+        comm,
+    );
+    entry::finish("MPI_Allgather", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Allgather_c(
-    _sendbuf: *const c_void,
-    _sendcount: Count,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: Count,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: Count,
+    recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Allgather_c", || Object::Communicator(comm))
+    entry::begin("MPI_Allgather_c");
+    let result =
+        weft_mpi::collectives::allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    entry::finish("MPI_Allgather_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -66,30 +79,58 @@ unsafe extern "C" fn PMPI_Allgather_init_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Allgatherv(
-    _sendbuf: *const c_void,
-    _sendcount: c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const c_int,
-    _displs: *const c_int,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    displs: *const c_int,
+    recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Allgatherv", || Object::Communicator(comm))
+    entry::begin("MPI_Allgatherv");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::collectives::allgatherv(
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Counts::Int(In::new(recvcounts)),
+            Counts::Int(In::new(displs)),
+            recvtype,
+            comm,
+        )
+    };
+    entry::finish("MPI_Allgatherv", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Allgatherv_c(
-    _sendbuf: *const c_void,
-    _sendcount: Count,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const Count,
-    _displs: *const Aint,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const Count,
+    displs: *const Aint,
+    recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Allgatherv_c", || Object::Communicator(comm))
+    entry::begin("MPI_Allgatherv_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::collectives::allgatherv(
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            Counts::Count(In::new(recvcounts)),
+            Counts::Aint(In::new(displs)),
+            recvtype,
+            comm,
+        )
+    };
+    entry::finish("MPI_Allgatherv_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -126,26 +167,30 @@ unsafe extern "C" fn PMPI_Allgatherv_init_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Allreduce(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _op: abi::Op,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Allreduce", || Object::Communicator(comm))
+    entry::begin("MPI_Allreduce");
+    let result = weft_mpi::collectives::allreduce(sendbuf, recvbuf, Count::from(count), datatype, op, comm);
+    entry::finish("MPI_Allreduce", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Allreduce_c(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _op: abi::Op,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Allreduce_c", || Object::Communicator(comm))
+    entry::begin("MPI_Allreduce_c");
+    let result = weft_mpi::collectives::allreduce(sendbuf, recvbuf, count, datatype, op, comm);
+    entry::finish("MPI_Allreduce_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -178,28 +223,41 @@ unsafe extern "C" fn PMPI_Allreduce_init_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Alltoall(
-    _sendbuf: *const c_void,
-    _sendcount: c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: c_int,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Alltoall", || Object::Communicator(comm))
+    entry::begin("MPI_Alltoall");
+    let result = weft_mpi::collectives::alltoall(
+        sendbuf,
+        Count::from(sendcount),
+        sendtype,
+        recvbuf,
+        Count::from(recvcount),
+        recvtype,
+        comm,
+    );
+    entry::finish("MPI_Alltoall", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Alltoall_c(
-    _sendbuf: *const c_void,
-    _sendcount: Count,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: Count,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: Count,
+    recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Alltoall_c", || Object::Communicator(comm))
+    entry::begin("MPI_Alltoall_c");
+    let result =
+        weft_mpi::collectives::alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    entry::finish("MPI_Alltoall_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -234,32 +292,62 @@ unsafe extern "C" fn PMPI_Alltoall_init_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Alltoallv(
-    _sendbuf: *const c_void,
-    _sendcounts: *const c_int,
-    _sdispls: *const c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const c_int,
-    _rdispls: *const c_int,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcounts: *const c_int,
+    sdispls: *const c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    rdispls: *const c_int,
+    recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Alltoallv", || Object::Communicator(comm))
+    entry::begin("MPI_Alltoallv");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::collectives::alltoallv(
+            sendbuf,
+            Counts::Int(In::new(sendcounts)),
+            Counts::Int(In::new(sdispls)),
+            sendtype,
+            recvbuf,
+            Counts::Int(In::new(recvcounts)),
+            Counts::Int(In::new(rdispls)),
+            recvtype,
+            comm,
+        )
+    };
+    entry::finish("MPI_Alltoallv", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Alltoallv_c(
-    _sendbuf: *const c_void,
-    _sendcounts: *const Count,
-    _sdispls: *const Aint,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const Count,
-    _rdispls: *const Aint,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcounts: *const Count,
+    sdispls: *const Aint,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const Count,
+    rdispls: *const Aint,
+    recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Alltoallv_c", || Object::Communicator(comm))
+    entry::begin("MPI_Alltoallv_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::collectives::alltoallv(
+            sendbuf,
+            Counts::Count(In::new(sendcounts)),
+            Counts::Aint(In::new(sdispls)),
+            sendtype,
+            recvbuf,
+            Counts::Count(In::new(recvcounts)),
+            Counts::Aint(In::new(rdispls)),
+            recvtype,
+            comm,
+        )
+    };
+    entry::finish("MPI_Alltoallv_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -298,32 +386,62 @@ unsafe extern "C" fn PMPI_Alltoallv_init_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Alltoallw(
-    _sendbuf: *const c_void,
-    _sendcounts: *const c_int,
-    _sdispls: *const c_int,
-    _sendtypes: *const Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const c_int,
-    _rdispls: *const c_int,
-    _recvtypes: *const Datatype,
+    sendbuf: *const c_void,
+    sendcounts: *const c_int,
+    sdispls: *const c_int,
+    sendtypes: *const Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    rdispls: *const c_int,
+    recvtypes: *const Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Alltoallw", || Object::Communicator(comm))
+    entry::begin("MPI_Alltoallw");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::collectives::alltoallw(
+            sendbuf,
+            Counts::Int(In::new(sendcounts)),
+            Counts::Int(In::new(sdispls)),
+            In::new(sendtypes),
+            recvbuf,
+            Counts::Int(In::new(recvcounts)),
+            Counts::Int(In::new(rdispls)),
+            In::new(recvtypes),
+            comm,
+        )
+    };
+    entry::finish("MPI_Alltoallw", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Alltoallw_c(
-    _sendbuf: *const c_void,
-    _sendcounts: *const Count,
-    _sdispls: *const Aint,
-    _sendtypes: *const Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const Count,
-    _rdispls: *const Aint,
-    _recvtypes: *const Datatype,
+    sendbuf: *const c_void,
+    sendcounts: *const Count,
+    sdispls: *const Aint,
+    sendtypes: *const Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const Count,
+    rdispls: *const Aint,
+    recvtypes: *const Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Alltoallw_c", || Object::Communicator(comm))
+    entry::begin("MPI_Alltoallw_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::collectives::alltoallw(
+            sendbuf,
+            Counts::Count(In::new(sendcounts)),
+            Counts::Aint(In::new(sdispls)),
+            In::new(sendtypes),
+            recvbuf,
+            Counts::Count(In::new(recvcounts)),
+            Counts::Aint(In::new(rdispls)),
+            In::new(recvtypes),
+            comm,
+        )
+    };
+    entry::finish("MPI_Alltoallw_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -362,7 +480,9 @@ unsafe extern "C" fn PMPI_Alltoallw_init_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Barrier(comm: abi::Comm) -> c_int {
-    entry::unsupported("MPI_Barrier", || Object::Communicator(comm))
+    entry::begin("MPI_Barrier");
+    let result = weft_mpi::collectives::barrier(comm);
+    entry::finish("MPI_Barrier", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -376,24 +496,28 @@ unsafe extern "C" fn PMPI_Barrier_init(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Bcast(
-    _buffer: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _root: c_int,
+    buffer: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Bcast", || Object::Communicator(comm))
+    entry::begin("MPI_Bcast");
+    let result = weft_mpi::collectives::bcast(buffer, Count::from(count), datatype, root, comm);
+    entry::finish("MPI_Bcast", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Bcast_c(
-    _buffer: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _root: c_int,
+    buffer: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Bcast_c", || Object::Communicator(comm))
+    entry::begin("MPI_Bcast_c");
+    let result = weft_mpi::collectives::bcast(buffer, count, datatype, root, comm);
+    entry::finish("MPI_Bcast_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -424,26 +548,30 @@ unsafe extern "C" fn PMPI_Bcast_init_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Exscan(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _op: abi::Op,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Exscan", || Object::Communicator(comm))
+    entry::begin("MPI_Exscan");
+    let result = weft_mpi::collectives::exscan(sendbuf, recvbuf, Count::from(count), datatype, op, comm);
+    entry::finish("MPI_Exscan", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Exscan_c(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _op: abi::Op,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Exscan_c", || Object::Communicator(comm))
+    entry::begin("MPI_Exscan_c");
+    let result = weft_mpi::collectives::exscan(sendbuf, recvbuf, count, datatype, op, comm);
+    entry::finish("MPI_Exscan_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -476,30 +604,44 @@ unsafe extern "C" fn PMPI_Exscan_init_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Gather(
-    _sendbuf: *const c_void,
-    _sendcount: c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: c_int,
-    _recvtype: Datatype,
-    _root: c_int,
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: Datatype,
+    root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Gather", || Object::Communicator(comm))
+    entry::begin("MPI_Gather");
+    let result = weft_mpi::collectives::gather(
+        sendbuf,
+        Count::from(sendcount),
+        sendtype,
+        recvbuf,
+        Count::from(recvcount),
+        recvtype,
+        root,
+        comm,
+    );
+    entry::finish("MPI_Gather", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Gather_c(
-    _sendbuf: *const c_void,
-    _sendcount: Count,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: Count,
-    _recvtype: Datatype,
-    _root: c_int,
+    sendbuf: *const c_void,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: Count,
+    recvtype: Datatype,
+    root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Gather_c", || Object::Communicator(comm))
+    entry::begin("MPI_Gather_c");
+    let result =
+        weft_mpi::collectives::gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+    entry::finish("MPI_Gather_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -536,32 +678,62 @@ unsafe extern "C" fn PMPI_Gather_init_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Gatherv(
-    _sendbuf: *const c_void,
-    _sendcount: c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const c_int,
-    _displs: *const c_int,
-    _recvtype: Datatype,
-    _root: c_int,
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    displs: *const c_int,
+    recvtype: Datatype,
+    root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Gatherv", || Object::Communicator(comm))
+    entry::begin("MPI_Gatherv");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::collectives::gatherv(
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Counts::Int(In::new(recvcounts)),
+            Counts::Int(In::new(displs)),
+            recvtype,
+            root,
+            comm,
+        )
+    };
+    entry::finish("MPI_Gatherv", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Gatherv_c(
-    _sendbuf: *const c_void,
-    _sendcount: Count,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const Count,
-    _displs: *const Aint,
-    _recvtype: Datatype,
-    _root: c_int,
+    sendbuf: *const c_void,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const Count,
+    displs: *const Aint,
+    recvtype: Datatype,
+    root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Gatherv_c", || Object::Communicator(comm))
+    entry::begin("MPI_Gatherv_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::collectives::gatherv(
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            Counts::Count(In::new(recvcounts)),
+            Counts::Aint(In::new(displs)),
+            recvtype,
+            root,
+            comm,
+        )
+    };
+    entry::finish("MPI_Gatherv_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -1093,28 +1265,33 @@ unsafe extern "C" fn PMPI_Op_free(op: *mut abi::Op) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Reduce(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _op: abi::Op,
-    _root: c_int,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    op: abi::Op,
+    root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Reduce", || Object::Communicator(comm))
+    entry::begin("MPI_Reduce");
+    let result =
+        weft_mpi::collectives::reduce(sendbuf, recvbuf, Count::from(count), datatype, op, root, comm);
+    entry::finish("MPI_Reduce", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Reduce_c(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _op: abi::Op,
-    _root: c_int,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    op: abi::Op,
+    root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Reduce_c", || Object::Communicator(comm))
+    entry::begin("MPI_Reduce_c");
+    let result = weft_mpi::collectives::reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
+    entry::finish("MPI_Reduce_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -1175,50 +1352,85 @@ unsafe extern "C" fn PMPI_Reduce_local_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Reduce_scatter(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const c_int,
-    _datatype: Datatype,
-    _op: abi::Op,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    datatype: Datatype,
+    op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Reduce_scatter", || Object::Communicator(comm))
+    entry::begin("MPI_Reduce_scatter");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::collectives::reduce_scatter(
+            sendbuf,
+            recvbuf,
+            Counts::Int(In::new(recvcounts)),
+            datatype,
+            op,
+            comm,
+        )
+    };
+    entry::finish("MPI_Reduce_scatter", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Reduce_scatter_c(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const Count,
-    _datatype: Datatype,
-    _op: abi::Op,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    recvcounts: *const Count,
+    datatype: Datatype,
+    op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Reduce_scatter_c", || Object::Communicator(comm))
+    entry::begin("MPI_Reduce_scatter_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::collectives::reduce_scatter(
+            sendbuf,
+            recvbuf,
+            Counts::Count(In::new(recvcounts)),
+            datatype,
+            op,
+            comm,
+        )
+    };
+    entry::finish("MPI_Reduce_scatter_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Reduce_scatter_block(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _recvcount: c_int,
-    _datatype: Datatype,
-    _op: abi::Op,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    datatype: Datatype,
+    op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Reduce_scatter_block", || Object::Communicator(comm))
+    entry::begin("MPI_Reduce_scatter_block");
+    let result = weft_mpi::collectives::reduce_scatter_block(
+        sendbuf,
+        recvbuf,
+        Count::from(recvcount),
+        datatype,
+        op,
+        comm,
+    );
+    entry::finish("MPI_Reduce_scatter_block", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Reduce_scatter_block_c(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _recvcount: Count,
-    _datatype: Datatype,
-    _op: abi::Op,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    recvcount: Count,
+    datatype: Datatype,
+    op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Reduce_scatter_block_c", || Object::Communicator(comm))
+    entry::begin("MPI_Reduce_scatter_block_c");
+    let result = weft_mpi::collectives::reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm);
+    entry::finish("MPI_Reduce_scatter_block_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -1279,26 +1491,30 @@ unsafe extern "C" fn PMPI_Reduce_scatter_init_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Scan(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _op: abi::Op,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Scan", || Object::Communicator(comm))
+    entry::begin("MPI_Scan");
+    let result = weft_mpi::collectives::scan(sendbuf, recvbuf, Count::from(count), datatype, op, comm);
+    entry::finish("MPI_Scan", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Scan_c(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _op: abi::Op,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Scan_c", || Object::Communicator(comm))
+    entry::begin("MPI_Scan_c");
+    let result = weft_mpi::collectives::scan(sendbuf, recvbuf, count, datatype, op, comm);
+    entry::finish("MPI_Scan_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -1331,30 +1547,45 @@ unsafe extern "C" fn PMPI_Scan_init_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Scatter(
-    _sendbuf: *const c_void,
-    _sendcount: c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: c_int,
-    _recvtype: Datatype,
-    _root: c_int,
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: Datatype,
+    root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Scatter", || Object::Communicator(comm))
+    entry::begin("MPI_Scatter");
+    let result = weft_mpi::collectives::scatter(
+        sendbuf,
+        Count::from(sendcount),
+        sendtype,
+        recvbuf,
+        Count::from(recvcount),
+        recvtype,
+        root,
+        comm,
+    );
+    entry::finish("MPI_Scatter", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Scatter_c(
-    _sendbuf: *const c_void,
-    _sendcount: Count,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: Count,
-    _recvtype: Datatype,
-    _root: c_int,
+    sendbuf: *const c_void,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: Count,
+    recvtype: Datatype,
+    root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Scatter_c", || Object::Communicator(comm))
+    entry::begin("MPI_Scatter_c");
+    let result = weft_mpi::collectives::scatter(
+        sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+    );
+    entry::finish("MPI_Scatter_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -1391,32 +1622,62 @@ unsafe extern "C" fn PMPI_Scatter_init_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Scatterv(
-    _sendbuf: *const c_void,
-    _sendcounts: *const c_int,
-    _displs: *const c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: c_int,
-    _recvtype: Datatype,
-    _root: c_int,
+    sendbuf: *const c_void,
+    sendcounts: *const c_int,
+    displs: *const c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: Datatype,
+    root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Scatterv", || Object::Communicator(comm))
+    entry::begin("MPI_Scatterv");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::collectives::scatterv(
+            sendbuf,
+            Counts::Int(In::new(sendcounts)),
+            Counts::Int(In::new(displs)),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            root,
+            comm,
+        )
+    };
+    entry::finish("MPI_Scatterv", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Scatterv_c(
-    _sendbuf: *const c_void,
-    _sendcounts: *const Count,
-    _displs: *const Aint,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: Count,
-    _recvtype: Datatype,
-    _root: c_int,
+    sendbuf: *const c_void,
+    sendcounts: *const Count,
+    displs: *const Aint,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: Count,
+    recvtype: Datatype,
+    root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Scatterv_c", || Object::Communicator(comm))
+    entry::begin("MPI_Scatterv_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::collectives::scatterv(
+            sendbuf,
+            Counts::Count(In::new(sendcounts)),
+            Counts::Aint(In::new(displs)),
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            root,
+            comm,
+        )
+    };
+    entry::finish("MPI_Scatterv_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]

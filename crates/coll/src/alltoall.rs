@@ -1,0 +1,91 @@
+//! All-to-all: ranks read their parts in place from each other's buffers; small ones through slots.
+#![allow(unsafe_code)] // Copies to and from slots.
+
+use crate::buffer::Data;
+use crate::call::{Call, Description};
+use crate::pattern;
+use crate::rendezvous::Nothing;
+use crate::selection::{self, Algorithm};
+use crate::team::Team;
+use core::ptr::null_mut;
+use weft_base::Result;
+
+/// What a rank shows: a part for each rank.
+struct Frame<'f, 'a> {
+    part: &'f (dyn Fn(u32) -> Data<'a> + Sync),
+}
+
+impl Team {
+    /// Sends equally much from every rank to every rank; both buffers hold a part for each rank in rank order.
+    ///
+    /// # Errors
+    /// `MPI_ERR_TRUNCATE` if a part does not fit; `MPI_ERR_OTHER` if the ranks are in different calls.
+    pub fn alltoall(&self, send: Data<'_>, receive: Data<'_>) -> Result {
+        let size = u64::from(self.size());
+        let (sent, received) = (send.count() / size, receive.count() / size);
+        let part = |rank: u32| send.part(u64::from(rank) * sent, sent);
+        let place = |rank: u32| receive.part(u64::from(rank) * received, received);
+        let whole = send.bytes();
+        if size == 1 || selection::contribution(self.slots(), whole) == Algorithm::InPlace {
+            return self.alltoallw(Call::Alltoall, &part, &place);
+        }
+        let slots = self.slots();
+        let each = whole / size;
+        let call = Description::new(Call::Alltoall, None, each);
+        let round = self.enter(call, null_mut());
+        let area = slots.area(round.ring());
+        let stride = slots.stride(whole as usize);
+        // SAFETY: the rank's own slot until it arrives; the selection says it is large enough.
+        unsafe { send.pack(area.add(self.rank() as usize * stride)) };
+        round.arrive(call.signature(), &Nothing);
+        round.wait_complete()?;
+        pattern::rotation(self.rank(), self.size()).try_for_each(|rank| {
+            // SAFETY: complete, and all send equally much: the part is written, and nobody writes there until this rank
+            // has arrived in the next round.
+            unsafe {
+                let from = area.add(rank as usize * stride + self.rank() as usize * each as usize);
+                place(rank).unpack(from, each)
+            }
+        })
+    }
+
+    /// Sends every rank's `send(peer)` to the peer's `receive(rank)`. `call` names the variant.
+    ///
+    /// # Errors
+    /// As [`Team::alltoall`].
+    pub fn alltoallw<'a>(
+        &self,
+        call: Call,
+        send: &(dyn Fn(u32) -> Data<'a> + Sync),
+        receive: &dyn Fn(u32) -> Data<'a>,
+    ) -> Result {
+        if self.size() == 1 {
+            return send(0).copy_to(&receive(0));
+        }
+        self.exchange(Description::new(call, None, 0), &Frame { part: send }, |peers| {
+            // All parts are copied even if one does not fit, so that others' errors do not depend on the order.
+            pattern::rotation(self.rank(), self.size()).fold(Ok(()), |result, rank| {
+                result.and((peers.get(rank).part)(self.rank()).copy_to(&receive(rank)))
+            })
+        })
+    }
+
+    /// Exchanges every rank's `data(peer)` with the peer's `data(rank)`: of each pair one rank swaps both places, which
+    /// nobody else touches.
+    ///
+    /// # Errors
+    /// As [`Team::alltoall`].
+    pub fn alltoall_in_place<'a>(&self, call: Call, data: &(dyn Fn(u32) -> Data<'a> + Sync)) -> Result {
+        if self.size() == 1 {
+            return Ok(());
+        }
+        let call = Description::new(call, None, 1);
+        self.exchange(call, &Frame { part: data }, |peers| {
+            let mut scratch = Vec::new();
+            pattern::partners(self.rank(), self.size()).fold(Ok(()), |result, rank| {
+                let theirs = (peers.get(rank).part)(self.rank());
+                result.and(data(rank).swap_with(&theirs, &mut scratch))
+            })
+        })
+    }
+}

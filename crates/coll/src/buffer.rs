@@ -1,0 +1,206 @@
+//! A buffer of the user: address, count and datatype.
+#![allow(unsafe_code)] // The one place where user buffers are read and written.
+
+use core::ffi::c_void;
+use weft_base::constants::MPI_ERR_TRUNCATE;
+use weft_base::{Error, Result, abi};
+use weft_datatype::Datatype;
+use weft_op::Op;
+
+/// `count` elements of `datatype` in the memory of a user.
+#[derive(Clone, Copy)]
+pub struct Data<'a> {
+    address: *mut u8,
+    count: u64,
+    datatype: &'a Datatype,
+}
+
+// SAFETY: only an address; who may use it when is the constructor's and the operations' promise.
+unsafe impl Send for Data<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Data<'_> {}
+
+impl<'a> Data<'a> {
+    /// Describes a buffer.
+    ///
+    /// # Safety
+    /// Until the operation it is passed to returns, the memory of `count` elements of `datatype` at `address` is valid
+    /// for reads by any thread, and for writes if the operation receives into it, as the standard demands of the
+    /// caller; nobody else changes it meanwhile.
+    pub unsafe fn new(address: *const c_void, count: u64, datatype: &'a Datatype) -> Self {
+        Self { address: address.cast_mut().cast(), count, datatype }
+    }
+
+    /// Returns the number of elements.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Returns the datatype.
+    pub fn datatype(&self) -> &'a Datatype {
+        self.datatype
+    }
+
+    /// Returns the number of bytes of data, without gaps.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        self.count * self.datatype.size()
+    }
+
+    /// Tells whether two descriptions begin at the same address.
+    pub fn is_at(&self, other: &Self) -> bool {
+        core::ptr::eq(self.address, other.address)
+    }
+
+    /// Returns `count` elements from element `first` on, which lie within the buffer.
+    #[inline]
+    pub fn part(&self, first: u64, count: u64) -> Self {
+        debug_assert!(first + count <= self.count);
+        let offset = first as i64 * self.datatype.extent();
+        Self { address: self.address.wrapping_offset(offset as isize), count, ..*self }
+    }
+
+    /// Packs the data into `bytes()` bytes.
+    ///
+    /// # Safety
+    /// `place` is valid for writes of that many bytes.
+    #[inline]
+    pub(crate) unsafe fn pack(&self, place: *mut u8) {
+        let bytes = self.bytes();
+        // SAFETY: the buffer by the constructor's contract, the place by this function's.
+        unsafe {
+            if self.datatype.is_dense() {
+                core::ptr::copy_nonoverlapping(self.address, place, bytes as usize);
+            } else {
+                weft_datatype::pack(self.address, self.count, self.datatype, 0, place, bytes);
+            }
+        }
+    }
+
+    /// Unpacks `bytes` bytes, at most as many as the buffer holds.
+    ///
+    /// # Errors
+    /// `MPI_ERR_TRUNCATE` if there are more.
+    ///
+    /// # Safety
+    /// `place` is valid for reads of `bytes` bytes.
+    #[inline]
+    pub(crate) unsafe fn unpack(&self, place: *const u8, bytes: u64) -> Result {
+        let room = self.bytes();
+        let length = bytes.min(room);
+        // SAFETY: the buffer by the constructor's contract, the place by this function's.
+        unsafe {
+            if self.datatype.is_dense() {
+                core::ptr::copy_nonoverlapping(place, self.address, length as usize);
+            } else {
+                weft_datatype::unpack(self.address, self.count, self.datatype, 0, place, length);
+            }
+        }
+        if bytes > room { Err(truncated(bytes, room)) } else { Ok(()) }
+    }
+
+    /// Copies the data into another buffer, as far as it fits.
+    ///
+    /// # Errors
+    /// `MPI_ERR_TRUNCATE` if it does not fit.
+    pub(crate) fn copy_to(&self, other: &Data<'_>) -> Result {
+        let (bytes, room) = (self.bytes(), other.bytes());
+        if bytes != 0 && room != 0 && !core::ptr::eq(self.address, other.address) {
+            // SAFETY: both buffers by the constructor's contract.
+            unsafe {
+                weft_datatype::copy(
+                    self.address,
+                    self.count,
+                    self.datatype,
+                    other.address,
+                    other.count,
+                    other.datatype,
+                );
+            }
+        }
+        if bytes > room { Err(truncated(bytes, room)) } else { Ok(()) }
+    }
+
+    /// Exchanges the data of two buffers of equal signature through `scratch`, which holds one of them packed.
+    pub(crate) fn swap_with(&self, other: &Data<'_>, scratch: &mut Vec<u8>) -> Result {
+        let bytes = self.bytes();
+        scratch.resize(bytes as usize, 0);
+        // SAFETY: the scratch holds `bytes` bytes.
+        unsafe { self.pack(scratch.as_mut_ptr()) };
+        let first = other.copy_to(self);
+        // SAFETY: as above.
+        first.and(unsafe { other.unpack(scratch.as_ptr(), bytes) })
+    }
+}
+
+#[cold]
+fn truncated(bytes: u64, room: u64) -> Error {
+    let message = format!(
+        "a rank contributes {bytes} bytes where the receiving buffer holds {room}; \
+         counts and datatypes must describe equally much data on both sides"
+    );
+    Error::new(MPI_ERR_TRUNCATE, message)
+}
+
+/// A reduction operation together with the handle under which the calling rank knows the datatype (a user's function
+/// gets to see it).
+#[derive(Clone, Copy)]
+pub struct Operator<'a> {
+    /// The operation.
+    pub op: &'a Op,
+    /// The datatype's handle.
+    pub handle: abi::Datatype,
+}
+
+impl Operator<'_> {
+    /// Reduces `input op inout` into `inout`; both have the same count and datatype.
+    pub(crate) fn apply(&self, input: &Data<'_>, inout: &Data<'_>) {
+        debug_assert_eq!(input.count, inout.count);
+        // SAFETY: both buffers by the constructor's contract; the datatype was checked against the operation.
+        unsafe { self.op.apply(inout.datatype, self.handle, input.address, inout.address, inout.count) }
+    }
+
+    /// Reduces `count` elements of a dense datatype in slots.
+    ///
+    /// # Safety
+    /// Both places are aligned for the datatype and valid for that many elements.
+    pub(crate) unsafe fn apply_in_slots(
+        &self,
+        datatype: &Datatype,
+        input: *const u8,
+        inout: *mut u8,
+        count: u64,
+    ) {
+        // SAFETY: by this function's contract.
+        unsafe { self.op.apply(datatype, self.handle, input, inout, count) }
+    }
+}
+
+/// Memory for some elements of a datatype, laid out like a user's buffer.
+pub(crate) struct Scratch<'a> {
+    /// Owns what `data` points to; never used directly.
+    _memory: Vec<u128>,
+    data: Data<'a>,
+}
+
+impl<'a> Scratch<'a> {
+    /// Allocates memory for `count` elements.
+    pub fn new(count: u64, datatype: &'a Datatype) -> Self {
+        let count = count.max(1);
+        let between = datatype.extent() * (count as i64 - 1);
+        // The lowest and the highest address used, relative to the buffer's address; extents may be negative.
+        let low = datatype.true_lb() + between.min(0);
+        let high = datatype.true_lb() + datatype.true_extent() + between.max(0);
+        let units = ((high - low) as usize).div_ceil(16) + 1;
+        let mut memory: Vec<u128> = Vec::with_capacity(units);
+        // Keep each element aligned as it is in a buffer aligned to 16 bytes.
+        let skip = low.rem_euclid(16) as isize;
+        let address = memory.as_mut_ptr().cast::<u8>().wrapping_offset(skip - low as isize);
+        Self { _memory: memory, data: Data { address, count, datatype } }
+    }
+
+    /// Returns the first `count` elements as a buffer, not to be used after the scratch is gone.
+    pub fn data(&self, count: u64) -> Data<'a> {
+        self.data.part(0, count)
+    }
+}

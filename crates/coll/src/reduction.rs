@@ -1,0 +1,173 @@
+//! What the reductions share: combining slots, and reducing a segment over all ranks' buffers.
+//!
+//! The order of combination depends on ranks and shards only, never on who arrives when: within a shard, and then among
+//! the shards, from the highest rank down (`a0 op (a1 op (… op an))`). Where a shard is not a range of ranks and the
+//! operation does not commute, all slots are combined in rank order at the end. Segments of large data are always
+//! reduced in rank order.
+#![allow(unsafe_code)] // Combines slots.
+
+use crate::buffer::{Data, Operator, Scratch};
+use crate::pattern;
+use crate::rendezvous::Combine;
+use crate::selection::{BLOCK_BYTES, SEGMENT_BYTES};
+use crate::shared::{Shared, Slots};
+use crate::team::{Peers, Team};
+use core::ops::Range;
+use weft_base::Result;
+use weft_datatype::Datatype;
+
+/// What a rank shows in a reduction of large data.
+pub(crate) struct Frame<'a> {
+    pub send: Data<'a>,
+    pub receive: Option<Data<'a>>,
+}
+
+/// Returns the bytes that data takes in a slot, gaps included, or nothing if its elements do not simply follow each
+/// other.
+pub(crate) fn span(data: &Data<'_>) -> Option<u64> {
+    let datatype = data.datatype();
+    let simple = datatype.true_lb() >= 0 && datatype.true_lb() + datatype.true_extent() <= datatype.extent();
+    simple.then(|| data.count().saturating_mul(datatype.extent() as u64))
+}
+
+/// Combines `count` elements of a datatype in all ranks' slots of one round.
+pub(crate) struct Slotted<'a> {
+    pub shared: &'a Shared,
+    pub slots: &'a Slots,
+    pub ring: usize,
+    pub operator: Operator<'a>,
+    pub datatype: &'a Datatype,
+    pub count: u64,
+    pub bytes: usize,
+    pub stride: usize,
+}
+
+impl<'a> Slotted<'a> {
+    /// Describes the reduction of contributions like `data` in a round with index `ring`.
+    pub fn new(team: &'a Team, ring: usize, operator: Operator<'a>, data: &Data<'a>) -> Self {
+        let (slots, bytes) = (team.slots(), span(data).unwrap_or(0) as usize);
+        let (datatype, count) = (data.datatype(), data.count());
+        Self {
+            shared: team.shared(),
+            slots,
+            ring,
+            operator,
+            datatype,
+            count,
+            bytes,
+            stride: slots.stride(bytes),
+        }
+    }
+
+    /// Returns a rank's slot.
+    pub fn place(&self, rank: u32) -> *mut u8 {
+        // SAFETY: slots of this stride lie within the area.
+        unsafe { self.slots.area(self.ring).add(rank as usize * self.stride) }
+    }
+
+    /// Puts the rank's contribution into its slot.
+    pub fn put(&self, rank: u32, send: &Data<'_>) {
+        // SAFETY: the rank's own slot until it arrives, large enough by the selection.
+        let slot = unsafe { Data::new(self.place(rank).cast(), self.count, self.datatype) };
+        // The same count and datatype on both sides: this cannot be cut off.
+        let _ = send.copy_to(&slot);
+    }
+
+    /// Takes elements of the result.
+    ///
+    /// # Errors
+    /// `MPI_ERR_TRUNCATE` if they do not fit.
+    pub fn take(&self, first: u64, count: u64, receive: &Data<'_>) -> Result {
+        self.take_from(self.slots.result(self.ring), first, count, receive)
+    }
+
+    /// Takes elements that are in the slot at `place`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_TRUNCATE` if they do not fit.
+    pub fn take_from(&self, place: *mut u8, first: u64, count: u64, receive: &Data<'_>) -> Result {
+        // SAFETY: a slot of this round, which is complete; nobody writes there until this rank has arrived in the next
+        // round.
+        let slot = unsafe { Data::new(place.cast(), self.count, self.datatype) };
+        slot.part(first, count).copy_to(receive)
+    }
+
+    fn by_shard(&self) -> bool {
+        self.shared.contiguous || self.operator.op.is_commutative()
+    }
+
+    /// Combines places, given from the highest down, into `target`.
+    fn fold(&self, mut places: impl Iterator<Item = *mut u8>, target: *mut u8) {
+        let Some(last) = places.next() else { return };
+        // SAFETY: all places are slots of this round with `bytes` bytes of `count` elements, aligned as slots are. Their
+        // writers have arrived, and only the caller, the last to arrive, touches them now.
+        unsafe {
+            core::ptr::copy_nonoverlapping(last, target, self.bytes);
+            for place in places {
+                self.operator.apply_in_slots(self.datatype, place, target, self.count);
+            }
+        }
+    }
+}
+
+impl Combine for Slotted<'_> {
+    fn shard(&self, shard: usize) {
+        if self.by_shard() {
+            let places = self.shared.members[shard].iter().rev().map(|&rank| self.place(rank));
+            self.fold(places, self.slots.shard(self.ring, shard));
+        }
+    }
+
+    fn all(&self) {
+        let result = self.slots.result(self.ring);
+        if self.by_shard() {
+            let shards = (0..self.shared.members.len()).rev();
+            self.fold(shards.map(|shard| self.slots.shard(self.ring, shard)), result);
+        } else {
+            self.fold((0..self.shared.size).rev().map(|rank| self.place(rank)), result);
+        }
+    }
+}
+
+/// Returns the caller's segment of `count` elements.
+pub(crate) fn segment(team: &Team, count: u64, datatype: &Datatype) -> Range<u64> {
+    let granule = SEGMENT_BYTES.div_ceil(datatype.size().max(1));
+    pattern::segment(count, granule, team.rank(), team.size())
+}
+
+/// Cuts a range of elements into blocks that stay in the cache.
+pub(crate) fn blocks(range: Range<u64>, datatype: &Datatype) -> impl Iterator<Item = Range<u64>> {
+    pattern::blocks(range, block(datatype))
+}
+
+/// Returns the number of elements of a block.
+pub(crate) fn block(datatype: &Datatype) -> u64 {
+    (BLOCK_BYTES / datatype.size().max(1)).max(1)
+}
+
+/// Reduces a range of elements over all ranks' `send` in rank order, block by block; hands each result to `store` with
+/// its range.
+pub(crate) fn reduce_range<'a>(
+    team: &Team,
+    peers: &Peers<'_, Frame<'a>>,
+    operator: Operator<'_>,
+    range: Range<u64>,
+    mut store: impl FnMut(Range<u64>, Data<'a>),
+) {
+    if range.is_empty() {
+        return;
+    }
+    let datatype = peers.get(team.rank()).send.datatype();
+    let scratch = Scratch::new(block(datatype).min(range.end - range.start), datatype);
+    for part in blocks(range, datatype) {
+        let count = part.end - part.start;
+        let result = scratch.data(count);
+        let last = peers.get(team.size() - 1).send.part(part.start, count);
+        // The same count and datatype on both sides: this cannot be cut off.
+        let _ = last.copy_to(&result);
+        for rank in (0..team.size() - 1).rev() {
+            operator.apply(&peers.get(rank).send.part(part.start, count), &result);
+        }
+        store(part, result);
+    }
+}

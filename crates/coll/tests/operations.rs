@@ -1,0 +1,362 @@
+//! Every operation with plain threads as ranks against a serial model: random sizes, counts and roots, in place or not,
+//! commutative or not, in random order of arrival. `WEFT_TEST_SEED` repeats a run.
+#![allow(unsafe_code)] // States that the test's buffers are valid.
+
+use core::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicU32, Ordering};
+use weft_base::abi;
+use weft_base::constants::*;
+use weft_coll::{Call, Data, Operator, Team};
+use weft_datatype::Datatype;
+use weft_op::Op;
+
+/// A small generator, so that a seed repeats a run.
+#[derive(Clone)]
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    }
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+}
+
+fn seed() -> u64 {
+    let given = std::env::var("WEFT_TEST_SEED").ok().and_then(|s| s.parse().ok());
+    let clock =
+        || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
+    let seed = given.unwrap_or_else(clock);
+    println!("WEFT_TEST_SEED={seed}");
+    seed
+}
+
+/// Runs `body` as each rank of a communicator whose rank `r` is at home on worker `home(r)`.
+fn with_ranks(size: u32, home: fn(u32) -> usize, body: impl Fn(&Team) + Sync) {
+    static CONTEXT: AtomicU32 = AtomicU32::new(1);
+    let context = CONTEXT.fetch_add(1, Ordering::Relaxed);
+    std::thread::scope(|scope| {
+        for rank in 0..size {
+            let body = &body;
+            scope.spawn(move || {
+                weft_sched::current().set_process(rank, core::ptr::null_mut());
+                body(&Team::join_at(context, size, rank, home));
+            });
+        }
+    });
+}
+
+/// Lets ranks arrive in random order.
+fn dawdle(random: &mut Random) {
+    for _ in 0..random.below(4) {
+        std::thread::yield_now();
+    }
+}
+
+fn long() -> &'static Datatype {
+    Datatype::predefined(MPI_INT64_T).unwrap()
+}
+
+fn read<'a>(values: &'a [i64], datatype: &'a Datatype) -> Data<'a> {
+    let count = (values.len() * 8) as u64 / datatype.size().max(1);
+    // SAFETY: the slice holds as many elements, and outlives the operation in these tests.
+    unsafe { Data::new(values.as_ptr().cast(), count, datatype) }
+}
+
+fn write<'a>(values: &'a mut [i64], datatype: &'a Datatype) -> Data<'a> {
+    read(values, datatype)
+}
+
+/// What rank `rank` contributes.
+fn values(rank: u32, count: usize, salt: u64) -> Vec<i64> {
+    let mut random = Random(salt ^ u64::from(rank) << 32);
+    (0..count).map(|_| random.below(1 << 20) as i64).collect()
+}
+
+/// `(a, b) op (c, d) = (a c, a d + b)`, composition of affine functions: associative, not commutative.
+unsafe extern "C" fn compose(
+    input: *mut c_void,
+    inout: *mut c_void,
+    length: *mut c_int,
+    _: *mut abi::Datatype,
+) {
+    for i in 0..unsafe { *length } as usize {
+        // SAFETY: the library passes `length` pairs on both sides.
+        let (a, b) = unsafe { (*input.cast::<[i64; 2]>().add(i), &mut *inout.cast::<[i64; 2]>().add(i)) };
+        *b = composed(a, *b);
+    }
+}
+
+fn composed(a: [i64; 2], b: [i64; 2]) -> [i64; 2] {
+    [a[0].wrapping_mul(b[0]), a[0].wrapping_mul(b[1]).wrapping_add(a[1])]
+}
+
+struct Kind {
+    op: Op,
+    datatype: Datatype,
+    reduce: fn(&[i64], &[i64]) -> Vec<i64>,
+}
+
+fn kinds() -> Vec<Kind> {
+    let pair = Datatype::contiguous(2, long()).unwrap();
+    pair.commit();
+    // SAFETY: a function of that type.
+    let user = unsafe { Op::user(compose as *const c_void, false, false) }.unwrap();
+    vec![
+        Kind {
+            op: Op::predefined(MPI_SUM).unwrap().clone(),
+            datatype: long().clone(),
+            reduce: |a, b| a.iter().zip(b).map(|(a, b)| a + b).collect(),
+        },
+        Kind {
+            op: user,
+            datatype: pair,
+            reduce: |a, b| {
+                let pairs = a.chunks(2).zip(b.chunks(2));
+                pairs.flat_map(|(a, b)| composed([a[0], a[1]], [b[0], b[1]])).collect()
+            },
+        },
+    ]
+}
+
+/// Counts around the limits of slots and blocks, of pairs.
+fn some_count(random: &mut Random) -> usize {
+    let limits = [0, 2, 4, 16, 32, 130, 256, 258, 1000, 3000, 20000];
+    limits[random.below(limits.len() as u64) as usize]
+}
+
+const HOMES: [fn(u32) -> usize; 3] = [|_| 0, |r| (r / 6) as usize, |r| (r % 2) as usize];
+
+#[test]
+fn reductions_agree_with_the_serial_model() {
+    let mut random = Random(seed());
+    for turn in 0..60 {
+        let size = 1 + random.below(17) as u32;
+        let salt = random.next();
+        with_ranks(size, HOMES[turn % 3], |team| {
+            let mut random = Random(salt);
+            let mut mine = Random(salt ^ u64::from(team.rank()));
+            for _ in 0..6 {
+                let kind = &kinds()[random.below(2) as usize];
+                let each = some_count(&mut random) / 2;
+                let (root, salt) = (random.below(u64::from(size)) as u32, random.next());
+                let in_place = random.below(2) == 0;
+                let operation = random.below(6);
+                let count =
+                    if operation >= 4 { each / 8 * 2 * size as usize } else { each.next_multiple_of(2) };
+                let all: Vec<_> = (0..size).map(|r| values(r, count, salt)).collect();
+                let prefix = |n: u32| {
+                    let upto = all[..n as usize].iter().cloned();
+                    upto.reduce(|a, b| (kind.reduce)(&a, &b)).unwrap()
+                };
+                let operator = Operator { op: &kind.op, handle: MPI_INT64_T };
+                let send = all[team.rank() as usize].clone();
+                let mut receive = if in_place { send.clone() } else { vec![-1; count] };
+                let (from, to) = {
+                    let to = write(&mut receive, &kind.datatype);
+                    (if in_place { to } else { read(&send, &kind.datatype) }, to)
+                };
+                dawdle(&mut mine);
+                let what = format!(
+                    "operation {operation}, size {size}, count {count}, root {root}, in place {in_place}, rank {}",
+                    team.rank()
+                );
+                match operation {
+                    0 => {
+                        team.allreduce(from, to, operator).unwrap();
+                        assert_eq!(receive, prefix(size), "{what}");
+                    }
+                    1 => {
+                        let is_root = team.rank() == root;
+                        team.reduce(root, from, is_root.then_some(to), operator).unwrap();
+                        if is_root {
+                            assert_eq!(receive, prefix(size), "{what}");
+                        }
+                    }
+                    2 => {
+                        team.scan(from, to, operator).unwrap();
+                        assert_eq!(receive, prefix(team.rank() + 1), "{what}");
+                    }
+                    3 => {
+                        let before = if in_place { send.clone() } else { vec![-1; count] };
+                        team.exscan(from, to, operator).unwrap();
+                        let right = if team.rank() == 0 { before } else { prefix(team.rank()) };
+                        assert_eq!(receive, right, "{what}");
+                    }
+                    _ => {
+                        // Equal parts, or all but a little to one rank.
+                        let elements = from.count();
+                        let share = elements / u64::from(size);
+                        let bounds = |r: u32| match operation {
+                            4 => u64::from(r) * share,
+                            _ if r <= root => 0,
+                            _ => elements,
+                        };
+                        let range = bounds(team.rank())..bounds(team.rank() + 1);
+                        let width = (kind.datatype.size() / 8) as usize;
+                        let right =
+                            prefix(size)[range.start as usize * width..range.end as usize * width].to_vec();
+                        let call = Call::ReduceScatter;
+                        team.reduce_scatter(call, from, range, to, operator).unwrap();
+                        assert_eq!(receive[..right.len()], right, "{what}");
+                    }
+                }
+                assert!(in_place || send == all[team.rank() as usize], "{what}: the send buffer changed");
+            }
+        });
+    }
+}
+
+#[test]
+fn data_moves_as_in_the_serial_model() {
+    let mut random = Random(seed());
+    for turn in 0..60 {
+        let size = 1 + random.below(17) as u32;
+        let salt = random.next();
+        with_ranks(size, HOMES[turn % 3], |team| {
+            let mut random = Random(salt);
+            let mut mine = Random(salt ^ u64::from(team.rank()));
+            let (me, n) = (team.rank(), size as usize);
+            for _ in 0..8 {
+                let count = some_count(&mut random) / 4;
+                let (root, salt) = (random.below(u64::from(size)) as u32, random.next());
+                let (operation, in_place) = (random.below(9), random.below(2) == 0);
+                let what = format!(
+                    "operation {operation}, size {size}, count {count}, root {root}, in place {in_place}"
+                );
+                dawdle(&mut mine);
+                // Lengths and places of the variants with different parts: the parts stand in reverse order.
+                let lengths: Vec<usize> = (0..size).map(|r| count * (r as usize % 3)).collect();
+                let total: usize = lengths.iter().sum();
+                let start = |r: u32| lengths[r as usize + 1..].iter().sum::<usize>();
+                let varied = |buffer: &[i64], r: u32| {
+                    let part = &buffer[start(r)..start(r) + lengths[r as usize]];
+                    // SAFETY: within the buffer, which outlives the operation.
+                    unsafe { Data::new(part.as_ptr().cast(), part.len() as u64, long()) }
+                };
+                let even = |buffer: &[i64], r: u32| {
+                    let part = &buffer[r as usize * count..(r as usize + 1) * count];
+                    // SAFETY: as above.
+                    unsafe { Data::new(part.as_ptr().cast(), part.len() as u64, long()) }
+                };
+                let concatenated = |n: usize| (0..size).flat_map(|r| values(r, n, salt)).collect::<Vec<_>>();
+                let vary =
+                    || (0..size).rev().flat_map(|r| values(r, lengths[r as usize], salt)).collect::<Vec<_>>();
+                match operation {
+                    0 => {
+                        let right = values(root, count, salt);
+                        let mut data = if me == root { right.clone() } else { vec![0; count] };
+                        team.broadcast(root, write(&mut data, long())).unwrap();
+                        assert_eq!(data, right, "{what}");
+                    }
+                    1 => {
+                        let send = values(me, count, salt);
+                        let mut all = vec![-1; count * n];
+                        if in_place && me == root {
+                            all[me as usize * count..][..count].copy_from_slice(&send);
+                        }
+                        let from = (!in_place || me != root).then(|| read(&send, long()));
+                        team.gather(Call::Gather, root, from, |r| even(&all, r)).unwrap();
+                        let right = if me == root { concatenated(count) } else { vec![-1; count * n] };
+                        assert_eq!(std::hint::black_box(&all), &right, "{what}");
+                    }
+                    2 => {
+                        let send = values(me, lengths[me as usize], salt);
+                        let all = vec![-1; total];
+                        team.gather(Call::Gatherv, root, Some(read(&send, long())), |r| varied(&all, r))
+                            .unwrap();
+                        let right = if me == root { vary() } else { vec![-1; total] };
+                        assert_eq!(std::hint::black_box(&all), &right, "{what}");
+                    }
+                    3 => {
+                        let all = concatenated(count);
+                        let mut receive = vec![-1; count];
+                        let to = (!in_place || me != root).then(|| write(&mut receive, long()));
+                        team.scatter(Call::Scatter, root, &|r| even(&all, r), to).unwrap();
+                        let right = if to.is_some() { values(me, count, salt) } else { vec![-1; count] };
+                        assert_eq!(std::hint::black_box(&receive), &right, "{what}");
+                    }
+                    4 => {
+                        let all = vary();
+                        let mut receive = vec![-1; lengths[me as usize]];
+                        let to = Some(write(&mut receive, long()));
+                        team.scatter(Call::Scatterv, root, &|r| varied(&all, r), to).unwrap();
+                        assert_eq!(receive, values(me, lengths[me as usize], salt), "{what}");
+                    }
+                    5 => {
+                        let send = values(me, count, salt);
+                        let mut all = vec![-1; count * n];
+                        all[me as usize * count..][..count].copy_from_slice(&send);
+                        let to = write(&mut all, long());
+                        team.allgather((!in_place).then(|| read(&send, long())), to).unwrap();
+                        assert_eq!(all, concatenated(count), "{what}");
+                    }
+                    6 => {
+                        let send = values(me, lengths[me as usize], salt);
+                        let mut all = vec![-1; total];
+                        all[start(me)..][..send.len()].copy_from_slice(&send);
+                        let from = (!in_place).then(|| read(&send, long()));
+                        team.allgatherv(from, |r| varied(&all, r)).unwrap();
+                        assert_eq!(std::hint::black_box(&all), &vary(), "{what}");
+                    }
+                    7 => {
+                        let count = count / 4;
+                        let send = values(me, count * n, salt);
+                        let mut receive = if in_place { send.clone() } else { vec![-1; count * n] };
+                        if in_place {
+                            let part = |r: u32| {
+                                let part = &receive[r as usize * count..][..count];
+                                // SAFETY: as above.
+                                unsafe { Data::new(part.as_ptr().cast(), part.len() as u64, long()) }
+                            };
+                            team.alltoall_in_place(Call::Alltoall, &part).unwrap();
+                        } else {
+                            team.alltoall(read(&send, long()), write(&mut receive, long())).unwrap();
+                        }
+                        let part = |r| values(r, count * n, salt)[me as usize * count..][..count].to_vec();
+                        let right: Vec<_> = (0..size).flat_map(part).collect();
+                        assert_eq!(std::hint::black_box(&receive), &right, "{what}");
+                    }
+                    _ => {
+                        // Rank r sends s elements to rank s: parts differ in length along the row only.
+                        let send = values(me, total, salt);
+                        let receive = vec![-1; lengths[me as usize] * n];
+                        let own = lengths[me as usize];
+                        let to = |r: u32| {
+                            let part = &receive[r as usize * own..][..own];
+                            // SAFETY: as above.
+                            unsafe { Data::new(part.as_ptr().cast(), part.len() as u64, long()) }
+                        };
+                        team.alltoallw(Call::Alltoallv, &|r| varied(&send, r), &to).unwrap();
+                        let part = |r| values(r, total, salt)[start(me)..][..own].to_vec();
+                        let right: Vec<_> = (0..size).flat_map(part).collect();
+                        assert_eq!(std::hint::black_box(&receive), &right, "{what}");
+                    }
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn a_root_runs_ahead_of_late_ranks() {
+    // The others join after the root has finished: its data waits for them.
+    let body = |team: &Team, turns: usize| {
+        for turn in 0..turns {
+            let mut data = [if team.rank() == 0 { turn as i64 } else { -1 }];
+            team.broadcast(0, write(&mut data, long())).unwrap();
+            assert_eq!(data, [turn as i64]);
+        }
+    };
+    let context = 1 << 30;
+    body(&Team::join(context, 3, 0, |r| r), 3);
+    std::thread::scope(|scope| {
+        for rank in 1..3 {
+            scope.spawn(move || body(&Team::join(context, 3, rank, |r| r), 3));
+        }
+    });
+}
