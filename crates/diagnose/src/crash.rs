@@ -13,15 +13,8 @@ use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-const SIGNALS: [c_int; 7] = [
-    libc::SIGSEGV,
-    libc::SIGBUS,
-    libc::SIGFPE,
-    libc::SIGILL,
-    libc::SIGABRT,
-    libc::SIGTRAP,
-    libc::SIGSYS,
-];
+const SIGNALS: [c_int; 7] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT, libc::SIGTRAP, libc::SIGSYS];
 
 /// Room for the handler: the unwinder's tables of registers are what takes it.
 const ALTERNATE_STACK: usize = 128 * 1024;
@@ -78,8 +71,10 @@ pub fn install_alternate_stack() -> io::Result<()> {
         if present.ss_flags & libc::SS_DISABLE == 0 && present.ss_size >= ALTERNATE_STACK {
             return Ok(());
         }
-        let (protection, flags) =
-            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
+        let (protection, flags) = (
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+        );
         let memory = libc::mmap(core::ptr::null_mut(), ALTERNATE_STACK, protection, flags, -1, 0);
         if memory == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());

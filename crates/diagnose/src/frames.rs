@@ -92,7 +92,9 @@ pub fn walk(program_counter: usize, stack_pointer: usize, mut show: impl FnMut(u
     let mut addresses = Addresses { list: [0; DEPTH * 2], length: 0 };
     addresses.collect();
     let found = &addresses.list[..addresses.length];
-    match found.iter().position(|address| *address == program_counter) {
+    // A stack that ends at the crash itself: the unwinder knew no code there.
+    match found.iter().position(|address| *address == program_counter).filter(|first| first + 1 < found.len())
+    {
         Some(first) => found[first..].iter().take(DEPTH).for_each(|address| show(*address)),
         None => {
             // The program jumped to where no code is: the word on top of the stack tells who called.

@@ -30,7 +30,11 @@ impl Stop {
 
     /// Prints the message and returns the exit code.
     pub fn print(self) -> i32 {
-        if self.code == 0 { print!("{}", self.message) } else { eprint!("{}", self.message) }
+        if self.code == 0 {
+            print!("{}", self.message)
+        } else {
+            eprint!("{}", self.message)
+        }
         self.code
     }
 }
@@ -264,7 +268,10 @@ fn parse_block(line: &mut CommandLine, arguments: &[OsString]) -> Result<Block, 
     let last = |name: &str| matches.get_many::<OsString>(name).and_then(|values| values.last());
     let pairs = |name: &str| -> Vec<(OsString, OsString)> {
         let occurrences = matches.get_occurrences::<OsString>(name).into_iter().flatten();
-        occurrences.map(|mut pair| (pair.next().cloned(), pair.next().cloned())).filter_map(|(a, b)| a.zip(b)).collect()
+        occurrences
+            .map(|mut pair| (pair.next().cloned(), pair.next().cloned()))
+            .filter_map(|(a, b)| a.zip(b))
+            .collect()
     };
     if present("help") {
         return Err(Stop { message: command().render_help().to_string(), code: 0 });
@@ -285,7 +292,8 @@ fn parse_block(line: &mut CommandLine, arguments: &[OsString]) -> Result<Block, 
     }
     if let Some(value) = last("bind-to") {
         // What a rank may be bound to elsewhere is never smaller than a processor.
-        let places = ["core", "hwthread", "socket", "numa", "l1cache", "l2cache", "l3cache", "package", "user"];
+        let places =
+            ["core", "hwthread", "socket", "numa", "l1cache", "l2cache", "l3cache", "package", "user"];
         let choices: Vec<_> = places.iter().map(|name| (*name, false)).chain([("none", true)]).collect();
         line.unbound = choice("bind-to", value, &choices)?;
     }
@@ -305,7 +313,8 @@ fn parse_block(line: &mut CommandLine, arguments: &[OsString]) -> Result<Block, 
     }
     if let Some(list) = last("genvlist") {
         let list = list.to_string_lossy();
-        line.inherit = Inherit::Only(list.split(',').filter(|name| !name.is_empty()).map(Into::into).collect());
+        line.inherit =
+            Inherit::Only(list.split(',').filter(|name| !name.is_empty()).map(Into::into).collect());
     }
     let mut environment = Vec::new();
     for item in matches.get_many::<OsString>("x").into_iter().flatten() {
@@ -316,13 +325,19 @@ fn parse_block(line: &mut CommandLine, arguments: &[OsString]) -> Result<Block, 
         });
     }
     environment.extend(pairs("env").into_iter().map(|(name, value)| (name, Some(value))));
-    if let Some((name, _)) = environment.iter().find(|(name, _)| name.is_empty() || name.to_string_lossy().contains('=')) {
+    if let Some((name, _)) =
+        environment.iter().find(|(name, _)| name.is_empty() || name.to_string_lossy().contains('='))
+    {
         let text = name.to_string_lossy();
-        return Err(Stop::usage(format!("environment variable {text:?}: no name for a variable; write NAME=VALUE")));
+        return Err(Stop::usage(format!(
+            "environment variable {text:?}: no name for a variable; write NAME=VALUE"
+        )));
     }
     let ranks = last("np").map(|value| number("-n", value)).transpose()?;
     let Some((program, arguments)) = rest.split_first() else {
-        return Err(Stop::usage("no program given; write mpirun -n 4 ./a.out (mpirun -h explains the options)"));
+        return Err(Stop::usage(
+            "no program given; write mpirun -n 4 ./a.out (mpirun -h explains the options)",
+        ));
     };
     let directory = last("wdir").map(PathBuf::from);
     Ok(Block { ranks, environment, program: program.clone(), arguments: arguments.to_vec(), directory })
@@ -342,7 +357,9 @@ pub fn parse(arguments: Vec<OsString>) -> Result<CommandLine, Stop> {
         let several = !rest.is_empty();
         if let Some(block) = [first].into_iter().chain(rest).find(|block| several && block.ranks.is_none()) {
             let program = block.program.to_string_lossy();
-            return Err(Stop::usage(format!("{program}: no number of ranks; give each program its own with -n N")));
+            return Err(Stop::usage(format!(
+                "{program}: no number of ranks; give each program its own with -n N"
+            )));
         }
     }
     Ok(line)

@@ -30,7 +30,9 @@ fn common_environment(line: &CommandLine) -> BTreeMap<OsString, OsString> {
         Inherit::All => true,
         Inherit::Only(names) => {
             let text = name.to_string_lossy();
-            names.contains(name) || text.starts_with("WEFT_") || ["PATH", "HOME", "LD_LIBRARY_PATH"].contains(&&*text)
+            names.contains(name)
+                || text.starts_with("WEFT_")
+                || ["PATH", "HOME", "LD_LIBRARY_PATH"].contains(&&*text)
         }
     };
     let inherited = std::env::vars_os().filter(|(name, _)| passes(name));
@@ -45,7 +47,9 @@ fn block_environment(block: &Block) -> Result<Vec<(OsString, OsString)>, Stop> {
             Some(value) => result.push((name.clone(), value)),
             None => {
                 let name = name.to_string_lossy();
-                eprintln!("mpirun: -x {name}: not set here, so ranks do not get it; write -x {name}=VALUE to set it");
+                eprintln!(
+                    "mpirun: -x {name}: not set here, so ranks do not get it; write -x {name}=VALUE to set it"
+                );
             }
         }
     }
@@ -76,7 +80,8 @@ pub fn plan(line: CommandLine) -> Result<Plan, Stop> {
         let program = resolve::find(&block.program, directory.as_deref(), &search)?;
         resolve::judge(&program, line.ranks_as)?;
         let arguments = [block.program.clone()].into_iter().chain(block.arguments.iter().cloned()).collect();
-        let ranks = block.ranks.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get() as u32));
+        let ranks =
+            block.ranks.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get() as u32));
         blocks.push(job::Block { ranks, program, arguments, environment: block_environment(block)? });
     }
     // What all blocks agree on is the process's environment; what they differ in is each rank's.
@@ -87,7 +92,10 @@ pub fn plan(line: CommandLine) -> Result<Plan, Stop> {
     }
     let total: u64 = blocks.iter().map(|block| u64::from(block.ranks)).sum();
     if total > i32::MAX as u64 {
-        return Err(Stop::new(crate::USAGE, format!("{total} ranks: more than MPI can number ({})", i32::MAX)));
+        return Err(Stop::new(
+            crate::USAGE,
+            format!("{total} ranks: more than MPI can number ({})", i32::MAX),
+        ));
     }
     let job = job::Job {
         version: env!("CARGO_PKG_VERSION").into(),

@@ -12,6 +12,8 @@ const LISTED: usize = 20;
 pub struct Printer {
     symbols: Symbols,
     frames: usize,
+    /// The line printed last, without its number, and how often it came again.
+    last: (String, usize),
     past_main: bool,
     in_crash: bool,
 }
@@ -132,10 +134,17 @@ impl Printer {
                 eprintln!("mpirun: {} on {} aborted the job with code {code}{reason}", who(*rank), host());
             }
             Report::RankFailed { rank, code, message } => {
-                eprintln!("mpirun: rank {rank} on {} {message}; the job ends with exit code {}", host(), code & 0xff);
+                eprintln!(
+                    "mpirun: rank {rank} on {} {message}; the job ends with exit code {}",
+                    host(),
+                    code & 0xff
+                );
             }
             Report::Deadlock { ranks } => {
-                eprint!("mpirun: deadlock: every rank waits, and nothing can wake any of them\n{}", describe(ranks));
+                eprint!(
+                    "mpirun: deadlock: every rank waits, and nothing can wake any of them\n{}",
+                    describe(ranks)
+                );
             }
             Report::Ranks { ranks } => eprint!("{}", describe(ranks)),
             Report::Failed { message } => eprintln!("mpirun: {message}"),
@@ -153,14 +162,29 @@ impl Printer {
                 if name.is_empty() { String::new() } else { format!("{name}+{offset:#x}") }
             });
             let function = frame.function.unwrap_or_else(|| format!("{address:#x}"));
-            eprintln!("  #{} {function}{}{place}", self.frames, if place.is_empty() { "" } else { " at " });
+            let line = format!("{function}{}{place}", if place.is_empty() { "" } else { " at " });
+            if line == self.last.0 && self.frames > 1 {
+                self.last.1 += 1;
+            } else {
+                self.print_repetitions();
+                eprintln!("  #{} {line}", self.frames);
+                self.last = (line, 0);
+            }
             self.frames += 1;
             self.past_main |= function == "main";
         }
     }
 
+    fn print_repetitions(&mut self) {
+        if self.last.1 > 0 {
+            eprintln!("  … the same {} times", self.last.1);
+        }
+        self.last.1 = 0;
+    }
+
     /// Ends a crash's list of frames.
     pub fn finish(&mut self) {
+        self.print_repetitions();
         if self.in_crash && self.frames == 0 {
             eprintln!("  (no backtrace: the stack could not be read)");
         }
@@ -175,7 +199,8 @@ mod tests {
     #[test]
     fn ranks_with_the_same_state_are_listed_together() {
         let state = |rank, state: &str| RankState { rank, state: state.into() };
-        let ranks = [state(0, "a"), state(1, "b"), state(2, "b"), state(3, "a"), state(4, "b"), state(5, "c")];
+        let ranks =
+            [state(0, "a"), state(1, "b"), state(2, "b"), state(3, "a"), state(4, "b"), state(5, "c")];
         assert_eq!(describe(&ranks), "  ranks 0, 3: a\n  ranks 1-2, 4: b\n  rank 5: c\n");
     }
 }

@@ -28,9 +28,11 @@ pub fn find(program: &OsStr, directory: Option<&Path>, search: &OsStr) -> Result
         return Err(Stop::new(NOT_FOUND, "the program's name is empty"));
     }
     if !name.to_string_lossy().contains('/') {
-        let found = std::env::split_paths(search).map(|place| place.join(name)).find(|path| is_executable(path));
+        let found =
+            std::env::split_paths(search).map(|place| place.join(name)).find(|path| is_executable(path));
         return found.map(|path| absolute(&path)).ok_or_else(|| {
-            let remedy = if name.exists() { format!("; there is ./{shown} here, name it so") } else { String::new() };
+            let remedy =
+                if name.exists() { format!("; there is ./{shown} here, name it so") } else { String::new() };
             Stop::new(NOT_FOUND, format!("{shown}: no such program in PATH{remedy}"))
         });
     }
@@ -43,7 +45,10 @@ pub fn find(program: &OsStr, directory: Option<&Path>, search: &OsStr) -> Result
         return Err(Stop::new(CANNOT_EXECUTE, format!("{shown}: is a directory, not a program")));
     }
     if !is_executable(&path) {
-        return Err(Stop::new(CANNOT_EXECUTE, format!("{shown}: not executable; if it is a program: chmod +x '{shown}'")));
+        return Err(Stop::new(
+            CANNOT_EXECUTE,
+            format!("{shown}: not executable; if it is a program: chmod +x '{shown}'"),
+        ));
     }
     Ok(absolute(&path))
 }
@@ -60,7 +65,10 @@ pub fn judge(path: &Path, ranks_as: RanksAs) -> Result<(), Stop> {
     let shown = path.display();
     if ranks_as == RanksAs::Processes {
         let remedy = "leave --ranks-as out, or give it threads";
-        return Err(Stop::new(crate::USAGE, format!("--ranks-as processes: not possible in this version; {remedy}")));
+        return Err(Stop::new(
+            crate::USAGE,
+            format!("--ranks-as processes: not possible in this version; {remedy}"),
+        ));
     }
     match weft_loader::examine(path, OURS) {
         Verdict::Threads { .. } => Ok(()),
@@ -70,7 +78,8 @@ pub fn judge(path: &Path, ranks_as: RanksAs) -> Result<(), Stop> {
             if ranks_as == RanksAs::Threads && !reasons.iter().any(|reason| reason.kind.is_impossible()) {
                 return Ok(());
             }
-            let mut text = format!("{shown}: its ranks must be processes, which this version cannot start, because");
+            let mut text =
+                format!("{shown}: its ranks must be processes, which this version cannot start, because");
             for reason in reasons {
                 text += &format!("\n  {reason}");
             }

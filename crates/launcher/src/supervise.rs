@@ -87,8 +87,14 @@ pub fn supervise(node: Node, plan: &Plan) -> Result<i32, Stop> {
 impl Supervisor {
     fn run(&mut self, signals: &OwnedFd) -> Result<i32, Stop> {
         loop {
-            let mut sources = [(signals.as_raw_fd(), true), (self.node.control.as_raw_fd(), self.control_open)]
-                .map(|(fd, open)| libc::pollfd { fd: if open { fd } else { -1 }, events: libc::POLLIN, revents: 0 });
+            let mut sources =
+                [(signals.as_raw_fd(), true), (self.node.control.as_raw_fd(), self.control_open)].map(
+                    |(fd, open)| libc::pollfd {
+                        fd: if open { fd } else { -1 },
+                        events: libc::POLLIN,
+                        revents: 0,
+                    },
+                );
             let deadline = [self.kill_at, self.timeout_at].into_iter().flatten().min();
             // Rounded up, so that the loop does not spin in the last millisecond.
             let wait_ms = deadline.map_or(-1, |at| {
@@ -201,7 +207,9 @@ impl Supervisor {
     }
 
     fn report(&mut self, report: Report) {
-        if self.code.is_none() || matches!(report, Report::Frame { .. } | Report::CrashEnd | Report::Ranks { .. }) {
+        if self.code.is_none()
+            || matches!(report, Report::Frame { .. } | Report::CrashEnd | Report::Ranks { .. })
+        {
             self.printer.print(&report);
         }
         match report {
@@ -241,4 +249,3 @@ impl Supervisor {
         }
     }
 }
-

@@ -1,12 +1,43 @@
 //! Function names and source lines of addresses in a program's file.
 
 use addr2line::Loader;
+use object::{Object, ObjectSymbol};
 use std::collections::HashMap;
 
 /// Files read so far.
 #[derive(Default)]
 pub struct Symbols {
-    files: HashMap<String, Option<Loader>>,
+    files: HashMap<String, Option<File>>,
+}
+
+struct File {
+    lines: Option<Loader>,
+    /// Functions by address: first, past the last, name.
+    functions: Vec<(u64, u64, String)>,
+}
+
+impl File {
+    fn read(path: &str) -> Option<Self> {
+        let bytes = std::fs::read(path).ok()?;
+        let object = object::File::parse(&*bytes).ok()?;
+        let mut functions: Vec<_> = object
+            .symbols()
+            .chain(object.dynamic_symbols())
+            .filter(|symbol| symbol.kind() == object::SymbolKind::Text && symbol.size() > 0)
+            .filter_map(|symbol| {
+                Some((symbol.address(), symbol.address() + symbol.size(), symbol.name().ok()?.to_owned()))
+            })
+            .collect();
+        functions.sort();
+        Some(Self { lines: Loader::new(path).ok(), functions })
+    }
+
+    /// Finds the function whose code the address is in; a function that merely comes before it says nothing.
+    fn function(&self, address: u64) -> Option<String> {
+        let past = self.functions.partition_point(|(first, ..)| *first <= address);
+        let (_, end, name) = self.functions[..past].last()?;
+        (address < *end).then(|| addr2line::demangle_auto(name.into(), None).into_owned())
+    }
 }
 
 /// One function at an address; several if functions were inlined into each other.
@@ -23,13 +54,14 @@ impl Symbols {
     /// returns to, which may already belong to the next line or function.
     pub fn find(&mut self, file: &str, address: u64, is_return: bool) -> Vec<Frame> {
         let unknown = || vec![Frame { function: None, place: None }];
-        let loader = self.files.entry(file.to_owned()).or_insert_with(|| Loader::new(file).ok());
-        let Some(loader) = loader else { return unknown() };
+        let entry = self.files.entry(file.to_owned()).or_insert_with(|| File::read(file));
+        let Some(entry) = entry else { return unknown() };
         let address = address.saturating_sub(u64::from(is_return));
         let mut found = Vec::new();
-        if let Ok(mut frames) = loader.find_frames(address) {
+        if let Some(Ok(mut frames)) = entry.lines.as_ref().map(|lines| lines.find_frames(address)) {
             while let Ok(Some(frame)) = frames.next() {
-                let function = frame.function.and_then(|name| name.demangle().ok().map(|name| name.into_owned()));
+                let function =
+                    frame.function.and_then(|name| name.demangle().ok().map(|name| name.into_owned()));
                 let place = frame.location.and_then(|location| {
                     let file = location.file?.rsplit('/').next()?.to_owned();
                     Some(location.line.map_or_else(|| file.clone(), |line| format!("{file}:{line}")))
@@ -37,12 +69,10 @@ impl Symbols {
                 found.push(Frame { function, place });
             }
         }
-        if let [Frame { function: function @ None, .. }] = found.as_mut_slice() {
-            *function = loader.find_symbol(address).map(|name| addr2line::demangle_auto(name.into(), None).into_owned());
-        }
-        if found.is_empty() {
-            let function = loader.find_symbol(address).map(|name| addr2line::demangle_auto(name.into(), None).into_owned());
-            found.push(Frame { function, place: None });
+        match found.as_mut_slice() {
+            [] => found.push(Frame { function: entry.function(address), place: None }),
+            [Frame { function: function @ None, .. }] => *function = entry.function(address),
+            _ => {}
         }
         found
     }

@@ -30,7 +30,11 @@ fn error_text() -> String {
     // SAFETY: `dlerror` returns null or a C string.
     unsafe {
         let text = libc::dlerror();
-        if text.is_null() { "unknown reason".into() } else { CStr::from_ptr(text).to_string_lossy().into_owned() }
+        if text.is_null() {
+            "unknown reason".into()
+        } else {
+            CStr::from_ptr(text).to_string_lossy().into_owned()
+        }
     }
 }
 
@@ -49,7 +53,8 @@ fn run(argc: c_int, argv: *const *const c_char) -> Result<c_int, String> {
         if hooks.is_null() || main.is_null() {
             return Err(format!("{} is not weft's library: {}", path.display(), error_text()));
         }
-        let hooks = core::mem::transmute::<*mut libc::c_void, extern "C" fn() -> *const LibraryHooks>(hooks)();
+        let hooks =
+            core::mem::transmute::<*mut libc::c_void, extern "C" fn() -> *const LibraryHooks>(hooks)();
         if (*hooks).version != VERSION {
             return Err(format!(
                 "{} is of another build (hooks {}, not {VERSION}); install weft again",

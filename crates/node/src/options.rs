@@ -139,12 +139,17 @@ impl Scan {
     }
 
     /// Goes to the next argument. Returns a result, or `None` when `self.rest` is a cluster of short options.
-    unsafe fn next_argument(&mut self, variables: &mut OptionVariables, call: &mut Call<'_>) -> Option<c_int> {
+    unsafe fn next_argument(
+        &mut self,
+        variables: &mut OptionVariables,
+        call: &mut Call<'_>,
+    ) -> Option<c_int> {
         let count = call.arguments.len();
         let mut index = (variables.index.max(1) as usize).min(count);
         self.passed = (self.passed.0.min(index), self.passed.1.min(index));
         // SAFETY: arguments are C strings, by the caller's promise.
-        let is_operand = |argument: *mut c_char| unsafe { *argument != b'-' as c_char || *argument.add(1) == 0 };
+        let is_operand =
+            |argument: *mut c_char| unsafe { *argument != b'-' as c_char || *argument.add(1) == 0 };
         if self.order == Order::Permute {
             if self.passed.0 != self.passed.1 && self.passed.1 != index {
                 self.exchange(index, call.arguments);
@@ -248,7 +253,12 @@ impl Scan {
         }
     }
 
-    fn missing_argument(&mut self, variables: &mut OptionVariables, call: &mut Call<'_>, character: u8) -> c_int {
+    fn missing_argument(
+        &mut self,
+        variables: &mut OptionVariables,
+        call: &mut Call<'_>,
+        character: u8,
+    ) -> c_int {
         self.rest = None;
         self.complain(variables, call, &[b"option requires an argument -- '", &[character], b"'"]);
         self.character = c_int::from(character);

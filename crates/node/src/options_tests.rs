@@ -38,7 +38,8 @@ type Step = (c_int, Option<String>, c_int, c_int, c_int);
 
 fn step(result: c_int, argument: *mut c_char, index: c_int, character: c_int, long: c_int) -> Step {
     // SAFETY: an option's argument is a C string.
-    let text = (!argument.is_null()).then(|| unsafe { CStr::from_ptr(argument) }.to_str().unwrap().to_owned());
+    let text =
+        (!argument.is_null()).then(|| unsafe { CStr::from_ptr(argument) }.to_str().unwrap().to_owned());
     (result, text, index, character, long)
 }
 
@@ -46,9 +47,35 @@ fn step(result: c_int, argument: *mut c_char, index: c_int, character: c_int, lo
 #[test]
 fn results_equal_those_of_libc() {
     let words = [
-        "prog", "-a", "-b", "-bx", "-ab", "-c", "-cval", "--", "-", "x", "y", "--alpha", "--alp", "--al", "--beta",
-        "--beta=1", "--beta=", "--gamma", "--gamma=2", "--wrong", "-z", "-alpha", "-beta", "-al", "--alpha=3", "-azb",
-        "-:", "-W", "alpha",
+        "prog",
+        "-a",
+        "-b",
+        "-bx",
+        "-ab",
+        "-c",
+        "-cval",
+        "--",
+        "-",
+        "x",
+        "y",
+        "--alpha",
+        "--alp",
+        "--al",
+        "--beta",
+        "--beta=1",
+        "--beta=",
+        "--gamma",
+        "--gamma=2",
+        "--wrong",
+        "-z",
+        "-alpha",
+        "-beta",
+        "-al",
+        "--alpha=3",
+        "-azb",
+        "-:",
+        "-W",
+        "alpha",
     ];
     let shorts = [c"ab:c::", c"+ab:c::", c"-ab:c::", c":ab:c::", c"+:ab:c::", c"ab:c::W;", c"", c":"];
     let mut flag = 0;

@@ -60,8 +60,15 @@ impl Random {
     fn data(&mut self) -> &mut RandomData {
         let generator = self.random.get_or_insert_with(|| {
             let null = core::ptr::null_mut();
-            let data =
-                RandomData { front: null, rear: null, state: null, kind: 0, degree: 0, separation: 0, end: null };
+            let data = RandomData {
+                front: null,
+                rear: null,
+                state: null,
+                kind: 0,
+                degree: 0,
+                separation: 0,
+                end: null,
+            };
             let mut generator = Box::new(Generator { data, initial: [0; 32] });
             let state = generator.initial.as_mut_ptr().cast();
             // SAFETY: 128 bytes, aligned for words, which stay in place in the box.

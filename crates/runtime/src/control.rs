@@ -31,7 +31,10 @@ impl Control {
     }
 
     /// Answers requests until `mpirun` is gone; then ends the process at once.
-    pub fn serve(&'static self, mut answer: impl FnMut(Request) -> Report + Send + 'static) -> std::io::Result<()> {
+    pub fn serve(
+        &'static self,
+        mut answer: impl FnMut(Request) -> Report + Send + 'static,
+    ) -> std::io::Result<()> {
         let socket = self.socket.try_clone()?;
         let serve = move || {
             for line in BufReader::new(socket).lines() {

@@ -6,14 +6,8 @@ use core::ffi::{c_int, c_void};
 use weft_base::host::{LibraryHooks, RankEnd, VERSION};
 
 /// The library's table.
-pub static LIBRARY_HOOKS: LibraryHooks = LibraryHooks {
-    version: VERSION,
-    current_thread,
-    inherit,
-    is_private,
-    run_destructors,
-    end_rank,
-};
+pub static LIBRARY_HOOKS: LibraryHooks =
+    LibraryHooks { version: VERSION, current_thread, inherit, is_private, run_destructors, end_rank };
 
 extern "C" fn current_thread() -> *const c_void {
     core::ptr::from_ref(weft_sched::current()).cast()

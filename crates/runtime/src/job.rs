@@ -108,7 +108,8 @@ impl Held {
         JOB.store(core::ptr::from_ref(held).cast_mut(), Ordering::Release);
         control.serve(|_| held.describe()).map_err(|error| format!("cannot start a thread: {error}"))?;
         limits::check_threads(ranks, held.description.kernel_scheduler)?;
-        let setup = weft_diagnose::Setup { fd: control.fd(), rank: crashed_rank, overflowed: threads::overflowed };
+        let setup =
+            weft_diagnose::Setup { fd: control.fd(), rank: crashed_rank, overflowed: threads::overflowed };
         weft_diagnose::install(setup).map_err(|error| format!("no stack for the crash handler: {error}"))?;
         weft_mpi::host::install(Box::leak(Box::new(Host(held))));
         held.announce_program();
@@ -119,7 +120,9 @@ impl Held {
 
     /// Makes the process known to itself and to `ps` by its program's name.
     fn announce_program(&self) {
-        let Some(name) = self.description.blocks.first().and_then(|block| block.arguments.first()) else { return };
+        let Some(name) = self.description.blocks.first().and_then(|block| block.arguments.first()) else {
+            return;
+        };
         let vector = Vector::of_arguments(std::slice::from_ref(name));
         unsafe extern "C" {
             static mut program_invocation_name: *mut core::ffi::c_char;
@@ -143,9 +146,9 @@ impl Held {
             let environment =
                 (!block.environment.is_empty()).then(|| Vector::of_environment(&block.environment));
             for _ in 0..block.ranks {
-                let copy = program.load_copy(rank as usize).map_err(|error| {
-                    limits::explain(&format!("rank {rank} cannot be loaded: {error}"))
-                })?;
+                let copy = program
+                    .load_copy(rank as usize)
+                    .map_err(|error| limits::explain(&format!("rank {rank} cannot be loaded: {error}")))?;
                 if rank == 0 {
                     limits::check_mappings(self.ranks(), limits::mappings().saturating_sub(mappings))?;
                 }
@@ -236,7 +239,9 @@ impl Held {
             let _ = self.failure.compare_exchange(-1, code.into(), Ordering::AcqRel, Ordering::Acquire);
         }
         let already = self.phases.get(rank as usize).map(|phase| phase.swap(phase::ENDED, Ordering::AcqRel));
-        if already.is_some_and(|before| before != phase::ENDED) && self.remaining.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if already.is_some_and(|before| before != phase::ENDED)
+            && self.remaining.fetch_sub(1, Ordering::AcqRel) == 1
+        {
             *self.all_ended.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
             self.all_ended.1.notify_all();
         }
@@ -296,4 +301,3 @@ impl Held {
         Report::Ranks { ranks: self.states() }
     }
 }
-

@@ -80,7 +80,10 @@ pub fn check_threads(ranks: u32, _kernel_scheduler: bool) -> Result<(), String> 
         return fail(format!("the limit of processes per user is {limit}"), "raise it: ulimit -u");
     }
     if let Some((free, text)) = group_limit().filter(|(free, _)| *free < needed) {
-        return fail(format!("the control group permits {free} more ({text})"), "raise its limit, or the container's");
+        return fail(
+            format!("the control group permits {free} more ({text})"),
+            "raise its limit, or the container's",
+        );
     }
     Ok(())
 }
@@ -110,7 +113,8 @@ pub fn explain(message: &str) -> String {
     let threads = status("Threads").unwrap_or(0);
     let mut text = format!("{message} ({threads} threads, {} memory mappings in use)", maps.0);
     if maps.0 * 100 >= maps.1 * 98 {
-        text += &format!("; vm.max_map_count is {}: raise it: sysctl vm.max_map_count={}", maps.1, maps.1 * 4);
+        text +=
+            &format!("; vm.max_map_count is {}: raise it: sysctl vm.max_map_count={}", maps.1, maps.1 * 4);
     }
     text
 }

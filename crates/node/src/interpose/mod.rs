@@ -66,8 +66,11 @@ fn next(cache: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
     let version = if name == c"__libc_start_main" { c"GLIBC_2.34" } else { c"" };
     // SAFETY: C strings.
     let found = unsafe {
-        let versioned =
-            if version.is_empty() { core::ptr::null_mut() } else { libc::dlvsym(libc::RTLD_NEXT, name.as_ptr(), version.as_ptr()) };
+        let versioned = if version.is_empty() {
+            core::ptr::null_mut()
+        } else {
+            libc::dlvsym(libc::RTLD_NEXT, name.as_ptr(), version.as_ptr())
+        };
         if versioned.is_null() { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } else { versioned }
     };
     if found.is_null() {

@@ -22,7 +22,8 @@ type Callback = Option<unsafe extern "C" fn()>;
 fn run_handlers(rank: &'static RankState, when: When, code: c_int, object: Option<*mut c_void>) {
     let next = || {
         loop {
-            let handler = rank.exit.lock().expect("no code of the program runs under this lock").pop(when, object)?;
+            let handler =
+                rank.exit.lock().expect("no code of the program runs under this lock").pop(when, object)?;
             if handler.object.is_null() || (library().is_private)(handler.object) {
                 return Some(handler);
             }
@@ -32,7 +33,13 @@ fn run_handlers(rank: &'static RankState, when: When, code: c_int, object: Optio
     unsafe { run(code, next) };
 }
 
-fn register(rank: &'static RankState, when: When, function: Function, argument: *mut c_void, object: *mut c_void) {
+fn register(
+    rank: &'static RankState,
+    when: When,
+    function: Function,
+    argument: *mut c_void,
+    object: *mut c_void,
+) {
     let handler = Handler { function, argument, object };
     rank.exit.lock().expect("no code of the program runs under this lock").push(when, handler);
 }
@@ -111,7 +118,8 @@ pub unsafe extern "C" fn __cxa_thread_atexit_impl(
         return 0;
     }
     type Impl = unsafe extern "C" fn(unsafe extern "C" fn(*mut c_void), *mut c_void, *mut c_void) -> c_int;
-    static CACHE: core::sync::atomic::AtomicPtr<c_void> = core::sync::atomic::AtomicPtr::new(core::ptr::null_mut());
+    static CACHE: core::sync::atomic::AtomicPtr<c_void> =
+        core::sync::atomic::AtomicPtr::new(core::ptr::null_mut());
     // SAFETY: libc's function of this name has this type, and gets the caller's own arguments.
     unsafe {
         core::mem::transmute::<*mut c_void, Impl>(super::next(&CACHE, c"__cxa_thread_atexit_impl"))(

@@ -35,7 +35,8 @@ pub unsafe extern "C" fn pthread_create(
     start: Start,
     argument: *mut c_void,
 ) -> c_int {
-    static CACHE: core::sync::atomic::AtomicPtr<c_void> = core::sync::atomic::AtomicPtr::new(core::ptr::null_mut());
+    static CACHE: core::sync::atomic::AtomicPtr<c_void> =
+        core::sync::atomic::AtomicPtr::new(core::ptr::null_mut());
     // SAFETY: libc's function of this name has this type.
     let create =
         unsafe { core::mem::transmute::<*mut c_void, Create>(super::next(&CACHE, c"pthread_create")) };

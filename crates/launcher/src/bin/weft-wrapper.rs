@@ -1,0 +1,17 @@
+//! The compiler wrappers; which one is told by the name under which it was called.
+
+use std::path::Path;
+use weft_launcher::install::Installation;
+use weft_launcher::wrapper::{Language, Wrapper};
+
+fn main() {
+    let mut arguments = std::env::args_os();
+    let called = arguments.next().unwrap_or_default();
+    let name = Path::new(&called).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let run = Installation::find()
+        .and_then(|installation| Wrapper::new(Language::of(&name), arguments.collect(), installation).run());
+    std::process::exit(run.unwrap_or_else(|message| {
+        eprintln!("{name}: {message}");
+        1
+    }));
+}
