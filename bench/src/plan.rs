@@ -1,0 +1,206 @@
+//! What is measured: the implementations, the programs, and the order in which rounds interleave them.
+
+use crate::command::{self, Outcome};
+use crate::statistics::Samples;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The name under which floors are kept.
+pub const MACHINE: &str = "machine";
+/// The name of our own implementation.
+pub const WEFT: &str = "weft";
+
+/// Ranks of the collective measurements and of the start-up measurements.
+pub const COLLECTIVE_RANKS: [u64; 5] = [2, 8, 32, 128, 1024];
+/// Ranks of the start-up measurements.
+pub const START_RANKS: [u64; 6] = [2, 32, 256, 1000, 2048, 4096];
+/// Peers start processes: more ranks than this on a small machine take minutes.
+const PEER_COLLECTIVE_RANKS: u64 = 32;
+const PEER_START_RANKS: u64 = 256;
+
+const KERNELS: [&str; 3] = ["latency", "bandwidth", "collectives"];
+
+/// One MPI implementation with its programs.
+pub struct Implementation {
+    /// How it is called in the report.
+    pub name: String,
+    mpirun: Vec<String>,
+    programs: PathBuf,
+    is_peer: bool,
+}
+
+impl Implementation {
+    /// Compiles the kernels and hello with an implementation's own wrapper. `bin` is its folder with `mpicc` and
+    /// `mpirun`.
+    ///
+    /// # Errors
+    /// What could not be compiled.
+    pub fn prepare(name: &str, bin: &Path, out: &Path, is_peer: bool) -> Result<Self, String> {
+        let mpirun = bin.join("mpirun").display().to_string();
+        let programs = out.join(name);
+        std::fs::create_dir_all(&programs).map_err(|error| format!("{}: {error}", programs.display()))?;
+        let hello = (PathBuf::from("examples/hello.c"), programs.join("hello"));
+        let kernels =
+            KERNELS.map(|kernel| (format!("bench/kernels/{kernel}.c").into(), programs.join(kernel)));
+        for (source, program) in kernels.into_iter().chain([hello]) {
+            compile(&bin.join("mpicc"), &source, &program)?;
+        }
+        let mut mpirun = vec![mpirun];
+        if is_peer {
+            let version =
+                command::run(&[mpirun[0].clone(), "--version".into()], Duration::from_secs(20), false);
+            if version.output.contains("Open MPI") {
+                let flags = "--allow-run-as-root --map-by slot:OVERSUBSCRIBE --bind-to none";
+                mpirun.extend(flags.split(' ').map(String::from));
+            }
+        }
+        Ok(Implementation { name: name.into(), mpirun, programs, is_peer })
+    }
+
+    fn command(&self, options: &[&str], ranks: u64, program: &str) -> Vec<String> {
+        let program = self.programs.join(program).display().to_string();
+        let tail = ["-n".into(), ranks.to_string(), program];
+        self.mpirun.iter().cloned().chain(options.iter().map(|o| o.to_string())).chain(tail).collect()
+    }
+}
+
+/// Compiles one C file when it is newer than its program or the compiler has changed.
+fn compile(compiler: &Path, source: &Path, program: &Path) -> Result<(), String> {
+    let time = |path: &Path| path.metadata().and_then(|data| data.modified()).ok();
+    if time(program) > time(source) && time(program) > time(compiler) {
+        return Ok(());
+    }
+    let paths = [compiler, Path::new("-O2"), Path::new("-pthread"), Path::new("-o"), program, source];
+    let command: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    let outcome = command::run(&command, Duration::from_secs(120), false);
+    if outcome.success { Ok(()) } else { Err(format!("{}: {}", source.display(), outcome.reason)) }
+}
+
+/// The measuring session: samples so far, and what failed and is not tried again.
+pub struct Session {
+    /// Everything measured.
+    pub samples: Samples,
+    /// What failed, and why.
+    pub failures: BTreeMap<String, String>,
+    limit: Duration,
+}
+
+impl Session {
+    /// Starts a session whose programs may take at most `limit` each.
+    pub fn new(limit: Duration) -> Self {
+        Session { samples: Samples::default(), failures: BTreeMap::new(), limit }
+    }
+
+    /// Runs a command unless it failed before; hands out its outcome only if it succeeded.
+    fn attempt(&mut self, label: String, command: &[String], watch_memory: bool) -> Option<Outcome> {
+        if self.failures.contains_key(&label) {
+            return None;
+        }
+        let outcome = command::run(command, self.limit, watch_memory);
+        if outcome.success {
+            return Some(outcome);
+        }
+        self.failures.insert(label, outcome.reason);
+        None
+    }
+
+    /// Adds the lines `sample NAME SIZE NANOSECONDS` of a kernel's output.
+    fn collect(&mut self, who: &str, suffix: &str, round: usize, output: &str) {
+        for line in output.lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            if let ["sample", what, size, value] = words[..]
+                && let (Ok(size), Ok(value)) = (size.parse(), value.parse())
+            {
+                self.samples.add(who, &format!("{what}{suffix}"), size, round, value);
+            }
+        }
+    }
+
+    fn kernel(
+        &mut self,
+        who: &Implementation,
+        options: &[&str],
+        suffix: &str,
+        ranks: u64,
+        round: usize,
+        name: &str,
+    ) {
+        let label = format!("{} {name}{suffix} on {ranks} ranks", who.name);
+        if let Some(outcome) = self.attempt(label, &who.command(options, ranks, name), false) {
+            self.collect(&who.name, suffix, round, &outcome.output);
+        }
+    }
+
+    /// Measures everything once: floors first, then each implementation in turn.
+    pub fn round(&mut self, round: usize, floors: &Path, everybody: &[Implementation], quick: bool) {
+        let cores = usable_cores();
+        let command =
+            [floors.display().to_string(), cores[0].to_string(), cores[cores.len().min(2) - 1].to_string()];
+        if let Some(outcome) = self.attempt("floors".into(), &command, false) {
+            self.collect(MACHINE, "", round, &outcome.output);
+        }
+        for kernel in ["latency", "bandwidth"] {
+            for who in everybody {
+                self.kernel(who, &[], "", 2, round, kernel);
+            }
+            for who in everybody.iter().filter(|who| !who.is_peer && kernel == "latency") {
+                self.kernel(who, &["--workers", "1"], "-one-worker", 2, round, kernel);
+            }
+        }
+        let largest = if quick { 64 } else { u64::MAX };
+        for ranks in COLLECTIVE_RANKS.into_iter().filter(|ranks| *ranks <= largest) {
+            for who in everybody.iter().filter(|who| !who.is_peer || ranks <= PEER_COLLECTIVE_RANKS) {
+                self.kernel(who, &[], "", ranks, round, "collectives");
+            }
+        }
+        let largest = if quick { 1000 } else { u64::MAX };
+        for ranks in START_RANKS.into_iter().filter(|ranks| *ranks <= largest) {
+            for who in everybody.iter().filter(|who| !who.is_peer || ranks <= PEER_START_RANKS) {
+                self.start(who, ranks, round);
+            }
+        }
+    }
+
+    /// Measures start, run and end of hello, and in the first round its memory by a run of its own.
+    fn start(&mut self, who: &Implementation, ranks: u64, round: usize) {
+        let command = who.command(&[], ranks, "hello");
+        let label = format!("{} hello on {ranks} ranks", who.name);
+        if let Some(outcome) = self.attempt(label.clone(), &command, false) {
+            self.samples.add(&who.name, "start", ranks, round, outcome.elapsed.as_secs_f64() * 1e9);
+            let lines =
+                outcome.output.lines().filter(|line| line.starts_with("Hello from rank")).count() as u64;
+            if lines != ranks {
+                self.failures.insert(label.clone(), format!("{lines} ranks said hello"));
+            }
+        }
+        if round == 0
+            && let Some(outcome) = self.attempt(format!("{label}, memory"), &command, true)
+        {
+            self.samples.add(&who.name, "memory", ranks, round, outcome.memory as f64);
+        }
+    }
+}
+
+/// Compiles the floors program with the system's compiler.
+///
+/// # Errors
+/// What the compiler said.
+pub fn prepare_floors(out: &Path) -> Result<PathBuf, String> {
+    let program = out.join("floors");
+    std::fs::create_dir_all(out).map_err(|error| format!("{}: {error}", out.display()))?;
+    compile(Path::new("cc"), Path::new("bench/kernels/floors.c"), &program)?;
+    Ok(program)
+}
+
+/// Lists the cores this process may use, from the kernel's own list.
+fn usable_cores() -> Vec<usize> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or("0").trim();
+    let ends = |range: &str| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        Some(first.parse().ok()?..=last.parse().ok()?)
+    };
+    let cores: Vec<usize> = list.split(',').filter_map(ends).flatten().collect();
+    if cores.is_empty() { vec![0] } else { cores }
+}

@@ -1,0 +1,264 @@
+//! The table of results beside the bars of the project, and the JSON file that keeps everything.
+
+use crate::plan::{MACHINE, Session, WEFT};
+use crate::statistics::{Samples, Summary};
+use serde_json::{Value, json};
+
+/// How a ratio or a figure is judged.
+#[derive(Clone, Copy)]
+enum Bar {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+impl Bar {
+    fn holds(self, value: f64) -> bool {
+        match self {
+            Bar::AtMost(limit) => value <= limit,
+            Bar::AtLeast(limit) => value >= limit,
+        }
+    }
+
+    fn text(self) -> String {
+        match self {
+            Bar::AtMost(limit) => format!("<= {limit}"),
+            Bar::AtLeast(limit) => format!(">= {limit}"),
+        }
+    }
+}
+
+/// One comparison with a bar.
+struct Check {
+    what: String,
+    value: Option<Summary>,
+    unit: &'static str,
+    bar: Bar,
+}
+
+fn scaled(summary: Option<Summary>, factor: f64) -> Option<Summary> {
+    summary.map(|s| Summary { median: s.median * factor, low: s.low * factor, high: s.high * factor, ..s })
+}
+
+/// Names the implementation other than ours with the smallest median.
+fn best_peer(samples: &Samples, what: &str, size: u64) -> Option<String> {
+    let peers = samples.keys().filter(|key| key.what == what && key.size == size && key.who != WEFT);
+    let medians =
+        peers.filter_map(|key| Some((samples.summary(&key.who, what, size)?.median, key.who.clone())));
+    medians.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, who)| who)
+}
+
+/// Lists the sizes at which something was measured by ours.
+fn sizes(samples: &Samples, what: &str) -> Vec<u64> {
+    samples.keys().filter(|key| key.what == what && key.who == WEFT).map(|key| key.size).collect()
+}
+
+fn floors_checks(samples: &Samples) -> Vec<Check> {
+    // The cheaper of the two ways to hand over a line is the floor.
+    let median = |what| samples.summary(MACHINE, what, 0).map_or(f64::INFINITY, |s| s.median);
+    let (one, two) = ("handoff-one-line", "handoff-two-lines");
+    let handoff = if median(one) <= median(two) { one } else { two };
+    let mut checks = vec![
+        Check {
+            what: format!("8-byte latency, two workers / {handoff}"),
+            value: samples.ratio((WEFT, "latency", 8), (MACHINE, handoff, 0)),
+            unit: "x",
+            bar: Bar::AtMost(1.4),
+        },
+        Check {
+            what: "8-byte latency, one worker / switch".into(),
+            value: samples.ratio((WEFT, "latency-one-worker", 8), (MACHINE, "switch", 0)),
+            unit: "x",
+            bar: Bar::AtMost(5.0),
+        },
+    ];
+    for (message, copy) in [
+        ("message-fresh", "memcpy-fresh"),
+        ("message-unchanged", "memcpy-unchanged"),
+        ("pingpong", "memcpy-unchanged"),
+    ] {
+        for size in sizes(samples, message) {
+            checks.push(Check {
+                what: format!("bandwidth, {message} / {copy}, {} KiB", size / 1024),
+                value: samples.ratio((MACHINE, copy, size), (WEFT, message, size)),
+                unit: "x",
+                bar: Bar::AtLeast(0.95),
+            });
+        }
+    }
+    checks
+}
+
+fn absolute_checks(samples: &Samples) -> Vec<Check> {
+    let collective = |what, ranks, limit| Check {
+        what: format!("{what}, {ranks} ranks"),
+        value: scaled(samples.summary(WEFT, what, ranks), 1e-3),
+        unit: "us",
+        bar: Bar::AtMost(limit),
+    };
+    let start = |ranks, limit| Check {
+        what: format!("start, run and end of hello, {ranks} ranks"),
+        value: scaled(samples.summary(WEFT, "start", ranks), 1e-9),
+        unit: "s",
+        bar: Bar::AtMost(limit),
+    };
+    vec![
+        collective("barrier", 32, 4.0),
+        collective("allreduce", 32, 4.0),
+        collective("barrier", 1024, 150.0),
+        collective("allreduce", 1024, 150.0),
+        start(1000, 0.3),
+        start(4096, 2.5),
+        Check {
+            what: "memory of hello, 1000 ranks".into(),
+            value: scaled(samples.summary(WEFT, "memory", 1000), 1e-6),
+            unit: "MB",
+            bar: Bar::AtMost(150.0),
+        },
+    ]
+}
+
+fn peer_checks(samples: &Samples) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let mut faster = |what: &str, size: u64, bar: f64| {
+        if let Some(peer) = best_peer(samples, what, size) {
+            checks.push(Check {
+                what: format!("{what} {size}: {peer} / weft"),
+                value: samples.ratio((&peer, what, size), (WEFT, what, size)),
+                unit: "x",
+                bar: Bar::AtLeast(bar),
+            });
+        }
+    };
+    faster("latency", 8, 1.25);
+    for message in ["message-fresh", "message-unchanged", "pingpong", "window"] {
+        for size in sizes(samples, message) {
+            faster(message, size, 1.2);
+        }
+    }
+    for operation in ["barrier", "bcast", "allreduce"] {
+        faster(operation, 32, 40.0);
+    }
+    faster("start", 256, 50.0);
+    faster("memory", 256, 20.0);
+    checks
+}
+
+/// Writes a duration, a bandwidth or a memory size the way a reader expects it.
+fn figure(what: &str, size: u64, summary: Summary) -> String {
+    let ns = |value: f64| match value {
+        v if v < 1e3 => format!("{v:.1} ns"),
+        v if v < 1e6 => format!("{:.2} us", v / 1e3),
+        v if v < 1e9 => format!("{:.2} ms", v / 1e6),
+        v => format!("{:.2} s", v / 1e9),
+    };
+    let one = |value: f64| if what == "memory" { format!("{:.1} MB", value / 1e6) } else { ns(value) };
+    let mut text =
+        format!("{:>11}   {:>11} .. {:<11}", one(summary.median), one(summary.low), one(summary.high));
+    let is_bulk = ["message-", "memcpy-", "pingpong", "window"].iter().any(|prefix| what.starts_with(prefix));
+    if is_bulk && size > 0 {
+        text += &format!(" {:6.2} GB/s", size as f64 / summary.median);
+    } else if what.starts_with("message") {
+        text += &format!(" {:6.2} M/s", 1e3 / summary.median);
+    }
+    text
+}
+
+/// Prints all figures, then every bar with its verdict, then what failed.
+pub fn print(session: &Session) {
+    let samples = &session.samples;
+    println!("{:<10} {:<22} {:>9} {:>11}   {:>11} .. {:<11}", "", "what", "size", "median", "low", "high");
+    for key in samples.keys() {
+        if let Some(summary) = samples.summary(&key.who, &key.what, key.size) {
+            println!(
+                "{:<10} {:<22} {:>9} {}",
+                key.who,
+                key.what,
+                key.size,
+                figure(&key.what, key.size, summary)
+            );
+        }
+    }
+    println!("\n{:<58} {:>9} {:>21} {:>9}", "bar", "median", "low .. high", "");
+    for check in checks(samples) {
+        let (value, spread, verdict) = match check.value {
+            Some(s) => (
+                format!("{:.3} {}", s.median, check.unit),
+                format!("{:.3} .. {:.3}", s.low, s.high),
+                if check.bar.holds(s.median) { "held" } else { "MISSED" },
+            ),
+            None => ("-".into(), String::new(), "not measured"),
+        };
+        println!("{:<58} {value:>12} {spread:>21} {:>9} {verdict}", check.what, check.bar.text());
+    }
+    for (what, why) in &session.failures {
+        println!("failed: {what}: {why}");
+    }
+}
+
+fn checks(samples: &Samples) -> Vec<Check> {
+    [floors_checks(samples), absolute_checks(samples), peer_checks(samples)].into_iter().flatten().collect()
+}
+
+/// Returns everything measured and judged as JSON.
+pub fn json(session: &Session, rounds: usize) -> Value {
+    let samples = &session.samples;
+    let figures: Vec<Value> = samples
+        .keys()
+        .filter_map(|key| {
+            let summary = samples.summary(&key.who, &key.what, key.size)?;
+            Some(json!({ "who": key.who, "what": key.what, "size": key.size, "value": summary }))
+        })
+        .collect();
+    let bars: Vec<Value> = checks(samples)
+        .into_iter()
+        .map(|c| {
+            let held = c.value.map(|s| c.bar.holds(s.median));
+            json!({ "what": c.what, "value": c.value, "unit": c.unit, "bar": c.bar.text(), "held": held })
+        })
+        .collect();
+    json!({ "rounds": rounds, "figures": figures, "bars": bars, "failures": session.failures })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn session() -> Session {
+        let mut session = Session::new(Duration::from_secs(1));
+        for round in 0..3 {
+            for (who, what, size, value) in [
+                (MACHINE, "handoff-one-line", 0, 50.0),
+                (MACHINE, "handoff-two-lines", 0, 60.0),
+                (WEFT, "latency", 8, 65.0),
+                ("slow", "latency", 8, 1000.0),
+                ("fast", "latency", 8, 130.0),
+                (MACHINE, "memcpy-fresh", 32768, 950.0),
+                (WEFT, "message-fresh", 32768, 1100.0),
+            ] {
+                session.samples.add(who, what, size, round, value);
+            }
+        }
+        session
+    }
+
+    #[test]
+    fn the_cheaper_floor_and_the_best_peer_count() {
+        let checks = checks(&session().samples);
+        let latency = &checks[0];
+        assert!(latency.what.ends_with("handoff-one-line"));
+        assert!((latency.value.unwrap().median - 1.3).abs() < 1e-9 && latency.bar.holds(1.3));
+        let peer = checks.iter().find(|c| c.what.starts_with("latency 8: ")).unwrap();
+        assert!(peer.what.contains("fast") && (peer.value.unwrap().median - 2.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_missed_bar_is_not_called_held() {
+        let value = json(&session(), 3);
+        let bars = value["bars"].as_array().unwrap();
+        let fresh = bars.iter().find(|b| b["what"].as_str().unwrap().contains("message-fresh")).unwrap();
+        assert_eq!(fresh["held"], false);
+        let barrier = bars.iter().find(|b| b["what"] == "barrier, 32 ranks").unwrap();
+        assert!(barrier["held"].is_null());
+    }
+}
