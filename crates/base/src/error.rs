@@ -13,13 +13,21 @@ pub struct Error {
     pub class: i32,
     /// What went wrong, with the value that was wrong and what to do about it.
     pub message: Cow<'static, str>,
+    /// The communicator whose error handler decides, where the call itself names none (a request's).
+    pub comm: Option<crate::abi::Comm>,
 }
 
 impl Error {
     /// Creates an error of class `class`.
     #[cold]
     pub fn new(class: i32, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { class, message: message.into() }
+        Self { class, message: message.into(), comm: None }
+    }
+
+    /// Says which communicator's error handler decides.
+    #[cold]
+    pub fn on(self, comm: crate::abi::Comm) -> Self {
+        Self { comm: Some(comm), ..self }
     }
 }
 

@@ -116,6 +116,7 @@ impl ErrorCodes {
 #[cold]
 pub fn raise(call: &'static str, object: Object, error: Error) -> c_int {
     let process = Process::any();
+    let object = error.comm.map_or(object, Object::Communicator);
     let found = match object {
         Object::Communicator(handle) => process.communicator(handle).ok(),
         _ => None,

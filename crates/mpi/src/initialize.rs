@@ -1,5 +1,6 @@
 //! Starting and ending the library (chapter 11), thread levels, abort.
 
+use crate::messages::Messages;
 use crate::process::{FINALIZED, INITIALIZED, NOT_INITIALIZED, Process};
 use crate::{check, communicators, host};
 use core::ffi::{c_char, c_int};
@@ -44,6 +45,7 @@ fn start(_required: c_int) -> Result {
     }
     process.thread_level.store(MPI_THREAD_MULTIPLE, Ordering::Relaxed);
     communicators::create_predefined(process);
+    process.messages.get_or_init(|| Messages::connect(process));
     process.set_phase(INITIALIZED);
     Ok(())
 }

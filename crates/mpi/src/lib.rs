@@ -5,6 +5,7 @@
 //! [`process::Process`], one per rank.
 
 pub mod attributes;
+pub mod buffers;
 pub mod callbacks;
 pub mod check;
 pub mod collectives;
@@ -17,7 +18,12 @@ pub mod groups;
 pub mod host;
 pub mod info;
 pub mod initialize;
+pub mod messages;
 pub mod operations;
 pub mod packing;
+pub mod point_to_point;
+pub mod probes;
 pub mod process;
+pub mod requests;
+pub mod statuses;
 pub mod strings;

@@ -6,6 +6,7 @@ use crate::communicators::Communicator;
 use crate::datatypes::DatatypeState;
 use crate::errors::{ErrorCodes, ErrorHandler};
 use crate::info::Info;
+use crate::messages::Messages;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -55,6 +56,7 @@ pub struct Process {
     pub thread_level: AtomicI32,
     pub(crate) world: OnceLock<Communicator>,
     pub(crate) itself: OnceLock<Communicator>,
+    pub(crate) messages: OnceLock<Messages>,
     /// Communicators the user created.
     pub communicators: Table<Communicator>,
     /// Groups the user created.
@@ -90,6 +92,7 @@ impl Process {
             thread_level: AtomicI32::new(MPI_THREAD_SINGLE),
             world: OnceLock::new(),
             itself: OnceLock::new(),
+            messages: OnceLock::new(),
             communicators: Table::new(MPI_ERR_COMM, "communicator"),
             groups: Table::new(MPI_ERR_GROUP, "group"),
             datatypes: Table::new(MPI_ERR_TYPE, "datatype"),

@@ -11,6 +11,7 @@ use crate::operation::{Buffer, Operation};
 use std::sync::Arc;
 use weft_base::constants::*;
 use weft_base::{Error, Result, abi};
+use weft_sched::Thread;
 use weft_sync::Lock;
 
 /// What a buffer is attached to.
@@ -131,6 +132,26 @@ impl Engine {
         let attached = buffers.iter_mut().find(|b| b.scope == scope).ok_or_else(nothing_attached)?;
         attached.reclaim();
         Ok(attached.segments.is_empty())
+    }
+
+    /// As [`Engine::is_buffer_free`]; if not, `waiter` will be woken when it may be.
+    ///
+    /// # Errors
+    /// `MPI_ERR_BUFFER` if none is attached.
+    pub fn poll_buffer(&self, me: &Endpoint, scope: Scope, waiter: Option<&'static Thread>) -> Result<bool> {
+        if self.is_buffer_free(me, scope)? {
+            return Ok(true);
+        }
+        if let Some(waiter) = waiter {
+            let buffers = me.buffers.0.lock();
+            let attached = buffers.iter().find(|b| b.scope == scope);
+            let oldest = attached.and_then(|b| b.segments.first());
+            if oldest.is_some_and(|segment| segment.operation.register(waiter)) {
+                return Ok(false);
+            }
+            waiter.unpark();
+        }
+        Ok(false)
     }
 
     /// Detaches a buffer after waiting until no message uses it. Returns its address, size, and whether it is

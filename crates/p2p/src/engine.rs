@@ -36,6 +36,7 @@ use std::sync::atomic::{Ordering, fence};
 use weft_base::abi::Status;
 use weft_base::{Result, constants::*};
 use weft_local::{Header, PAYLOAD};
+use weft_sched::Thread;
 
 /// Bounds of the protocols, the same for all ranks of a job.
 #[derive(Clone, Copy, Debug)]
@@ -77,10 +78,10 @@ impl Engine {
         Self { endpoints: (0..ranks).map(Endpoint::new).collect(), limits }
     }
 
-    /// Makes the calling thread the rank's own thread.
-    pub fn attach(&'static self, rank: u32) -> &'static Endpoint {
+    /// Makes a thread the rank's own thread.
+    pub fn attach(&'static self, rank: u32, thread: &'static Thread) -> &'static Endpoint {
         let endpoint = self.endpoint(rank);
-        endpoint.set_owner(weft_sched::current());
+        endpoint.set_owner(thread);
         endpoint
     }
 

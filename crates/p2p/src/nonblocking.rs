@@ -6,6 +6,7 @@ use crate::endpoint::Endpoint;
 use crate::engine::{Engine, Mode};
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, Outcome};
+use crate::probe::Matched;
 use crate::requests::{COMPLETED_SEND, Content, Kind, Recipe, Slot, release_detached};
 use weft_base::constants::*;
 use weft_base::{Error, Result, abi};
@@ -45,8 +46,10 @@ pub enum Persistent {
         /// Which messages it takes.
         pattern: Envelope,
     },
-    /// To or from `MPI_PROC_NULL`.
-    Nothing,
+    /// A send to `MPI_PROC_NULL`.
+    NothingSent,
+    /// A receive from `MPI_PROC_NULL`.
+    NothingReceived,
 }
 
 impl Engine {
@@ -111,15 +114,30 @@ impl Engine {
         handle
     }
 
-    /// Makes a request that is complete: an operation with `MPI_PROC_NULL`.
-    pub fn nothing(&self, me: &Endpoint, comm: abi::Comm, receives: bool) -> abi::Request {
-        if !receives {
-            return COMPLETED_SEND;
-        }
+    /// Returns a request that is complete: a send to `MPI_PROC_NULL`, or one whose data has been copied.
+    pub fn nothing_sent() -> abi::Request {
+        COMPLETED_SEND
+    }
+
+    /// Makes a request that is complete: a receive from `MPI_PROC_NULL`.
+    pub fn nothing_received(&self, me: &Endpoint, comm: abi::Comm) -> abi::Request {
         // SAFETY: no bytes at no address.
         let buffer = unsafe { Buffer::dense(core::ptr::null_mut(), 0) };
         let slot = me.requests().create(content(Kind::Receive, comm, None), buffer, true);
         slot.operation.complete_unshared(NOTHING);
+        slot.handle()
+    }
+
+    /// Receives a message taken out of matching, behind a request that is complete.
+    ///
+    /// # Safety
+    /// The promise of [`Buffer::new`], for writing.
+    pub unsafe fn imrecv(&self, me: &Endpoint, matched: Matched, buffer: Buffer) -> abi::Request {
+        let (comm, outcome) = (matched.comm, matched.outcome());
+        let slot = me.requests().create(content(Kind::Receive, comm, None), buffer, true);
+        // SAFETY: the caller's promise. The error, if any, is found again in the outcome.
+        let _ = unsafe { self.mrecv(me, matched, &buffer) };
+        slot.operation.complete_unshared(outcome);
         slot.handle()
     }
 
@@ -216,7 +234,6 @@ impl Engine {
         buffer: Buffer,
         datatype: Option<Datatype>,
         comm: abi::Comm,
-        receives: bool,
     ) -> abi::Request {
         let (kind, recipe) = match operation {
             Persistent::Send { target, envelope, mode } => {
@@ -226,10 +243,8 @@ impl Engine {
                 (Kind::Send { target }, Recipe::Buffered { target, envelope, scopes })
             }
             Persistent::Receive { pattern } => (Kind::Receive, Recipe::Receive { pattern }),
-            Persistent::Nothing => {
-                let kind = if receives { Kind::Receive } else { Kind::Send { target: u32::MAX } };
-                (kind, Recipe::Nothing)
-            }
+            Persistent::NothingSent => (Kind::Send { target: u32::MAX }, Recipe::Nothing),
+            Persistent::NothingReceived => (Kind::Receive, Recipe::Nothing),
         };
         let content = Content { recipe: Some((recipe, buffer)), ..content(kind, comm, datatype) };
         me.requests().create(content, buffer, false).handle()

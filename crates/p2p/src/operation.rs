@@ -57,7 +57,7 @@ impl Buffer {
         Self {
             address,
             count,
-            bytes: count * datatype.size(),
+            bytes: count.wrapping_mul(datatype.size()),
             dense: datatype.is_dense(),
             datatype: core::ptr::from_ref(datatype),
         }

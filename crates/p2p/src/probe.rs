@@ -3,7 +3,7 @@
 use crate::endpoint::{Endpoint, Message};
 use crate::engine::{Engine, outcome};
 use crate::matching::Envelope;
-use crate::operation::{Buffer, received};
+use crate::operation::{Buffer, Outcome, received};
 use weft_base::abi::Status;
 use weft_base::{Result, abi};
 
@@ -13,6 +13,12 @@ pub struct Matched {
     message: Message,
     /// The communicator whose error handler an error of the receive goes to.
     pub comm: abi::Comm,
+}
+
+impl Matched {
+    pub(crate) fn outcome(&self) -> Outcome {
+        outcome(&self.envelope, self.message.bytes)
+    }
 }
 
 impl Engine {
@@ -52,8 +58,8 @@ impl Engine {
 
     fn until<R>(&self, me: &Endpoint, pattern: &Envelope, mut look: impl FnMut() -> Option<R>) -> R {
         let mut found = look();
-        if found.is_some() {
-            return found.expect("checked");
+        if let Some(found) = found {
+            return found;
         }
         let mut seen = me.arrivals();
         let spun = self.spin(me, || {

@@ -182,7 +182,7 @@ impl Engine {
         // it is looked at in every round.
         if work.iter().any(|slot| matches!(slot.content().kind, crate::requests::Kind::Work(_))) {
             self.wait_until(me, &work, || {
-                work.iter().fold(true, |all, slot| self.is_complete(me, slot) && all)
+                work.iter().filter(|slot| !self.is_complete(me, slot)).count() == 0
             });
         } else {
             for slot in work {

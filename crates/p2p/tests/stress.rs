@@ -1,5 +1,5 @@
 //! Ranks are plain threads here; every test is about what holds whichever way messages take.
-#![allow(unsafe_code)] // The tests are callers that promise their buffers.
+#![allow(unsafe_code, clippy::undocumented_unsafe_blocks)] // The tests are callers that promise their buffers.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -77,7 +77,7 @@ fn run(ranks: u32, limits: Limits, body: impl Fn(Rank) + Sync) {
         for rank in 0..ranks {
             let (body, attached) = (&body, &attached);
             scope.spawn(move || {
-                let me = engine.attach(rank);
+                let me = engine.attach(rank, weft_sched::current());
                 attached.wait();
                 body(Rank { engine, me, rank });
                 assert_eq!(me.requests().live(), 0, "requests leak");

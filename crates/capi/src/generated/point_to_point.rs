@@ -10,125 +10,182 @@ use weft_base::arguments::{CountOut, Counts, In, Out};
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Bsend(
-    _buf: *const c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _dest: c_int,
-    _tag: c_int,
+    buf: *const c_void,
+    count: c_int,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Bsend", || Object::Communicator(comm))
+    entry::begin("MPI_Bsend");
+    let result = weft_mpi::point_to_point::bsend(buf, Count::from(count), datatype, dest, tag, comm);
+    entry::finish("MPI_Bsend", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Bsend_c(
-    _buf: *const c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _dest: c_int,
-    _tag: c_int,
+    buf: *const c_void,
+    count: Count,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Bsend_c", || Object::Communicator(comm))
+    entry::begin("MPI_Bsend_c");
+    let result = weft_mpi::point_to_point::bsend(buf, count, datatype, dest, tag, comm);
+    entry::finish("MPI_Bsend_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Bsend_init(
-    _buf: *const c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _dest: c_int,
-    _tag: c_int,
+    buf: *const c_void,
+    count: c_int,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Bsend_init", || Object::Communicator(comm))
+    entry::begin("MPI_Bsend_init");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::point_to_point::bsend_init(
+            buf,
+            Count::from(count),
+            datatype,
+            dest,
+            tag,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Bsend_init", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Bsend_init_c(
-    _buf: *const c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _dest: c_int,
-    _tag: c_int,
+    buf: *const c_void,
+    count: Count,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Bsend_init_c", || Object::Communicator(comm))
+    entry::begin("MPI_Bsend_init_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::point_to_point::bsend_init(buf, count, datatype, dest, tag, comm, Out::new(request))
+    };
+    entry::finish("MPI_Bsend_init_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Buffer_attach(_buffer: *mut c_void, _size: c_int) -> c_int {
-    entry::unsupported("MPI_Buffer_attach", || Object::None)
+unsafe extern "C" fn PMPI_Buffer_attach(buffer: *mut c_void, size: c_int) -> c_int {
+    entry::begin("MPI_Buffer_attach");
+    let result = weft_mpi::buffers::buffer_attach(buffer, Count::from(size));
+    entry::finish("MPI_Buffer_attach", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Buffer_attach_c(_buffer: *mut c_void, _size: Count) -> c_int {
-    entry::unsupported("MPI_Buffer_attach_c", || Object::None)
+unsafe extern "C" fn PMPI_Buffer_attach_c(buffer: *mut c_void, size: Count) -> c_int {
+    entry::begin("MPI_Buffer_attach_c");
+    let result = weft_mpi::buffers::buffer_attach(buffer, size);
+    entry::finish("MPI_Buffer_attach_c", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Buffer_detach(_buffer_addr: *mut c_void, _size: *mut c_int) -> c_int {
-    entry::unsupported("MPI_Buffer_detach", || Object::None)
+unsafe extern "C" fn PMPI_Buffer_detach(buffer_addr: *mut c_void, size: *mut c_int) -> c_int {
+    entry::begin("MPI_Buffer_detach");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::buffers::buffer_detach(buffer_addr, CountOut::Int(Out::new(size))) };
+    entry::finish("MPI_Buffer_detach", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Buffer_detach_c(_buffer_addr: *mut c_void, _size: *mut Count) -> c_int {
-    entry::unsupported("MPI_Buffer_detach_c", || Object::None)
+unsafe extern "C" fn PMPI_Buffer_detach_c(buffer_addr: *mut c_void, size: *mut Count) -> c_int {
+    entry::begin("MPI_Buffer_detach_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::buffers::buffer_detach(buffer_addr, CountOut::Count(Out::new(size))) };
+    entry::finish("MPI_Buffer_detach_c", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Buffer_flush() -> c_int {
-    entry::unsupported("MPI_Buffer_flush", || Object::None)
+    entry::begin("MPI_Buffer_flush");
+    let result = weft_mpi::buffers::buffer_flush();
+    entry::finish("MPI_Buffer_flush", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Buffer_iflush(_request: *mut abi::Request) -> c_int {
-    entry::unsupported("MPI_Buffer_iflush", || Object::None)
+unsafe extern "C" fn PMPI_Buffer_iflush(request: *mut abi::Request) -> c_int {
+    entry::begin("MPI_Buffer_iflush");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::buffers::buffer_iflush(Out::new(request)) };
+    entry::finish("MPI_Buffer_iflush", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Cancel(_request: *mut abi::Request) -> c_int {
-    entry::unsupported("MPI_Cancel", || Object::None)
+unsafe extern "C" fn PMPI_Cancel(request: *mut abi::Request) -> c_int {
+    entry::begin("MPI_Cancel");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::requests::cancel(Out::new(request)) };
+    entry::finish("MPI_Cancel", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Comm_attach_buffer(comm: abi::Comm, _buffer: *mut c_void, _size: c_int) -> c_int {
-    entry::unsupported("MPI_Comm_attach_buffer", || Object::Communicator(comm))
+unsafe extern "C" fn PMPI_Comm_attach_buffer(comm: abi::Comm, buffer: *mut c_void, size: c_int) -> c_int {
+    entry::begin("MPI_Comm_attach_buffer");
+    let result = weft_mpi::buffers::comm_attach_buffer(comm, buffer, Count::from(size));
+    entry::finish("MPI_Comm_attach_buffer", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Comm_attach_buffer_c(comm: abi::Comm, _buffer: *mut c_void, _size: Count) -> c_int {
-    entry::unsupported("MPI_Comm_attach_buffer_c", || Object::Communicator(comm))
+unsafe extern "C" fn PMPI_Comm_attach_buffer_c(comm: abi::Comm, buffer: *mut c_void, size: Count) -> c_int {
+    entry::begin("MPI_Comm_attach_buffer_c");
+    let result = weft_mpi::buffers::comm_attach_buffer(comm, buffer, size);
+    entry::finish("MPI_Comm_attach_buffer_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_detach_buffer(
     comm: abi::Comm,
-    _buffer_addr: *mut c_void,
-    _size: *mut c_int,
+    buffer_addr: *mut c_void,
+    size: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Comm_detach_buffer", || Object::Communicator(comm))
+    entry::begin("MPI_Comm_detach_buffer");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::buffers::comm_detach_buffer(comm, buffer_addr, CountOut::Int(Out::new(size))) };
+    entry::finish("MPI_Comm_detach_buffer", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_detach_buffer_c(
     comm: abi::Comm,
-    _buffer_addr: *mut c_void,
-    _size: *mut Count,
+    buffer_addr: *mut c_void,
+    size: *mut Count,
 ) -> c_int {
-    entry::unsupported("MPI_Comm_detach_buffer_c", || Object::Communicator(comm))
+    entry::begin("MPI_Comm_detach_buffer_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::buffers::comm_detach_buffer(comm, buffer_addr, CountOut::Count(Out::new(size))) };
+    entry::finish("MPI_Comm_detach_buffer_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_flush_buffer(comm: abi::Comm) -> c_int {
-    entry::unsupported("MPI_Comm_flush_buffer", || Object::Communicator(comm))
+    entry::begin("MPI_Comm_flush_buffer");
+    let result = weft_mpi::buffers::comm_flush_buffer(comm);
+    entry::finish("MPI_Comm_flush_buffer", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Comm_iflush_buffer(comm: abi::Comm, _request: *mut abi::Request) -> c_int {
-    entry::unsupported("MPI_Comm_iflush_buffer", || Object::Communicator(comm))
+unsafe extern "C" fn PMPI_Comm_iflush_buffer(comm: abi::Comm, request: *mut abi::Request) -> c_int {
+    entry::begin("MPI_Comm_iflush_buffer");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::buffers::comm_iflush_buffer(comm, Out::new(request)) };
+    entry::finish("MPI_Comm_iflush_buffer", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -152,545 +209,896 @@ unsafe extern "C" fn PMPI_Get_count_c(status: *const Status, datatype: Datatype,
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ibsend(
-    _buf: *const c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _dest: c_int,
-    _tag: c_int,
+    buf: *const c_void,
+    count: c_int,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Ibsend", || Object::Communicator(comm))
+    entry::begin("MPI_Ibsend");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::point_to_point::ibsend(
+            buf,
+            Count::from(count),
+            datatype,
+            dest,
+            tag,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Ibsend", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ibsend_c(
-    _buf: *const c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _dest: c_int,
-    _tag: c_int,
+    buf: *const c_void,
+    count: Count,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Ibsend_c", || Object::Communicator(comm))
+    entry::begin("MPI_Ibsend_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::point_to_point::ibsend(buf, count, datatype, dest, tag, comm, Out::new(request)) };
+    entry::finish("MPI_Ibsend_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Improbe(
-    _source: c_int,
-    _tag: c_int,
+    source: c_int,
+    tag: c_int,
     comm: abi::Comm,
-    _flag: *mut c_int,
-    _message: *mut abi::Message,
-    _status: *mut Status,
+    flag: *mut c_int,
+    message: *mut abi::Message,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_Improbe", || Object::Communicator(comm))
+    entry::begin("MPI_Improbe");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::probes::improbe(source, tag, comm, Out::new(flag), Out::new(message), Out::new(status))
+    };
+    entry::finish("MPI_Improbe", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Imrecv(
-    _buf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _message: *mut abi::Message,
-    _request: *mut abi::Request,
+    buf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    message: *mut abi::Message,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Imrecv", || Object::None)
+    entry::begin("MPI_Imrecv");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::probes::imrecv(buf, Count::from(count), datatype, Out::new(message), Out::new(request))
+    };
+    entry::finish("MPI_Imrecv", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Imrecv_c(
-    _buf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _message: *mut abi::Message,
-    _request: *mut abi::Request,
+    buf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    message: *mut abi::Message,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Imrecv_c", || Object::None)
+    entry::begin("MPI_Imrecv_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::probes::imrecv(buf, count, datatype, Out::new(message), Out::new(request)) };
+    entry::finish("MPI_Imrecv_c", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Iprobe(
-    _source: c_int,
-    _tag: c_int,
+    source: c_int,
+    tag: c_int,
     comm: abi::Comm,
-    _flag: *mut c_int,
-    _status: *mut Status,
+    flag: *mut c_int,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_Iprobe", || Object::Communicator(comm))
+    entry::begin("MPI_Iprobe");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::probes::iprobe(source, tag, comm, Out::new(flag), Out::new(status)) };
+    entry::finish("MPI_Iprobe", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Irecv(
-    _buf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _source: c_int,
-    _tag: c_int,
+    buf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    source: c_int,
+    tag: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Irecv", || Object::Communicator(comm))
+    entry::begin("MPI_Irecv");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::point_to_point::irecv(
+            buf,
+            Count::from(count),
+            datatype,
+            source,
+            tag,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Irecv", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Irecv_c(
-    _buf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _source: c_int,
-    _tag: c_int,
+    buf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    source: c_int,
+    tag: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Irecv_c", || Object::Communicator(comm))
+    entry::begin("MPI_Irecv_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::point_to_point::irecv(buf, count, datatype, source, tag, comm, Out::new(request))
+    };
+    entry::finish("MPI_Irecv_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Irsend(
-    _buf: *const c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _dest: c_int,
-    _tag: c_int,
+    buf: *const c_void,
+    count: c_int,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Irsend", || Object::Communicator(comm))
+    entry::begin("MPI_Irsend");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::point_to_point::irsend(
+            buf,
+            Count::from(count),
+            datatype,
+            dest,
+            tag,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Irsend", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Irsend_c(
-    _buf: *const c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _dest: c_int,
-    _tag: c_int,
+    buf: *const c_void,
+    count: Count,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Irsend_c", || Object::Communicator(comm))
+    entry::begin("MPI_Irsend_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::point_to_point::irsend(buf, count, datatype, dest, tag, comm, Out::new(request)) };
+    entry::finish("MPI_Irsend_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Isend(
-    _buf: *const c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _dest: c_int,
-    _tag: c_int,
+    buf: *const c_void,
+    count: c_int,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Isend", || Object::Communicator(comm))
+    entry::begin("MPI_Isend");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::point_to_point::isend(buf, Count::from(count), datatype, dest, tag, comm, Out::new(request))
+    };
+    entry::finish("MPI_Isend", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Isend_c(
-    _buf: *const c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _dest: c_int,
-    _tag: c_int,
+    buf: *const c_void,
+    count: Count,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Isend_c", || Object::Communicator(comm))
+    entry::begin("MPI_Isend_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::point_to_point::isend(buf, count, datatype, dest, tag, comm, Out::new(request)) };
+    entry::finish("MPI_Isend_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Isendrecv(
-    _sendbuf: *const c_void,
-    _sendcount: c_int,
-    _sendtype: Datatype,
-    _dest: c_int,
-    _sendtag: c_int,
-    _recvbuf: *mut c_void,
-    _recvcount: c_int,
-    _recvtype: Datatype,
-    _source: c_int,
-    _recvtag: c_int,
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: Datatype,
+    source: c_int,
+    recvtag: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Isendrecv", || Object::Communicator(comm))
+    entry::begin("MPI_Isendrecv");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::point_to_point::isendrecv(
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            dest,
+            sendtag,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            source,
+            recvtag,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Isendrecv", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Isendrecv_c(
-    _sendbuf: *const c_void,
-    _sendcount: Count,
-    _sendtype: Datatype,
-    _dest: c_int,
-    _sendtag: c_int,
-    _recvbuf: *mut c_void,
-    _recvcount: Count,
-    _recvtype: Datatype,
-    _source: c_int,
-    _recvtag: c_int,
+    sendbuf: *const c_void,
+    sendcount: Count,
+    sendtype: Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    recvbuf: *mut c_void,
+    recvcount: Count,
+    recvtype: Datatype,
+    source: c_int,
+    recvtag: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Isendrecv_c", || Object::Communicator(comm))
+    entry::begin("MPI_Isendrecv_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::point_to_point::isendrecv(
+            sendbuf,
+            sendcount,
+            sendtype,
+            dest,
+            sendtag,
+            recvbuf,
+            recvcount,
+            recvtype,
+            source,
+            recvtag,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Isendrecv_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Isendrecv_replace(
-    _buf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _dest: c_int,
-    _sendtag: c_int,
-    _source: c_int,
-    _recvtag: c_int,
+    buf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    source: c_int,
+    recvtag: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Isendrecv_replace", || Object::Communicator(comm))
+    entry::begin("MPI_Isendrecv_replace");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::point_to_point::isendrecv_replace(
+            buf,
+            Count::from(count),
+            datatype,
+            dest,
+            sendtag,
+            source,
+            recvtag,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Isendrecv_replace", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Isendrecv_replace_c(
-    _buf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _dest: c_int,
-    _sendtag: c_int,
-    _source: c_int,
-    _recvtag: c_int,
+    buf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    source: c_int,
+    recvtag: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Isendrecv_replace_c", || Object::Communicator(comm))
+    entry::begin("MPI_Isendrecv_replace_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::point_to_point::isendrecv_replace(
+            buf,
+            count,
+            datatype,
+            dest,
+            sendtag,
+            source,
+            recvtag,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Isendrecv_replace_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Issend(
-    _buf: *const c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _dest: c_int,
-    _tag: c_int,
+    buf: *const c_void,
+    count: c_int,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Issend", || Object::Communicator(comm))
+    entry::begin("MPI_Issend");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::point_to_point::issend(
+            buf,
+            Count::from(count),
+            datatype,
+            dest,
+            tag,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Issend", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Issend_c(
-    _buf: *const c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _dest: c_int,
-    _tag: c_int,
+    buf: *const c_void,
+    count: Count,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Issend_c", || Object::Communicator(comm))
+    entry::begin("MPI_Issend_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::point_to_point::issend(buf, count, datatype, dest, tag, comm, Out::new(request)) };
+    entry::finish("MPI_Issend_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Mprobe(
-    _source: c_int,
-    _tag: c_int,
+    source: c_int,
+    tag: c_int,
     comm: abi::Comm,
-    _message: *mut abi::Message,
-    _status: *mut Status,
+    message: *mut abi::Message,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_Mprobe", || Object::Communicator(comm))
+    entry::begin("MPI_Mprobe");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::probes::mprobe(source, tag, comm, Out::new(message), Out::new(status)) };
+    entry::finish("MPI_Mprobe", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Mrecv(
-    _buf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _message: *mut abi::Message,
-    _status: *mut Status,
+    buf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    message: *mut abi::Message,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_Mrecv", || Object::None)
+    entry::begin("MPI_Mrecv");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::probes::mrecv(buf, Count::from(count), datatype, Out::new(message), Out::new(status))
+    };
+    entry::finish("MPI_Mrecv", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Mrecv_c(
-    _buf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _message: *mut abi::Message,
-    _status: *mut Status,
+    buf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    message: *mut abi::Message,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_Mrecv_c", || Object::None)
+    entry::begin("MPI_Mrecv_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::probes::mrecv(buf, count, datatype, Out::new(message), Out::new(status)) };
+    entry::finish("MPI_Mrecv_c", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Probe(_source: c_int, _tag: c_int, comm: abi::Comm, _status: *mut Status) -> c_int {
-    entry::unsupported("MPI_Probe", || Object::Communicator(comm))
+unsafe extern "C" fn PMPI_Probe(source: c_int, tag: c_int, comm: abi::Comm, status: *mut Status) -> c_int {
+    entry::begin("MPI_Probe");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::probes::probe(source, tag, comm, Out::new(status)) };
+    entry::finish("MPI_Probe", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Recv(
-    _buf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _source: c_int,
-    _tag: c_int,
+    buf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    source: c_int,
+    tag: c_int,
     comm: abi::Comm,
-    _status: *mut Status,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_Recv", || Object::Communicator(comm))
+    entry::begin("MPI_Recv");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::point_to_point::recv(buf, Count::from(count), datatype, source, tag, comm, Out::new(status))
+    };
+    entry::finish("MPI_Recv", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Recv_c(
-    _buf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _source: c_int,
-    _tag: c_int,
+    buf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    source: c_int,
+    tag: c_int,
     comm: abi::Comm,
-    _status: *mut Status,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_Recv_c", || Object::Communicator(comm))
+    entry::begin("MPI_Recv_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::point_to_point::recv(buf, count, datatype, source, tag, comm, Out::new(status)) };
+    entry::finish("MPI_Recv_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Recv_init(
-    _buf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _source: c_int,
-    _tag: c_int,
+    buf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    source: c_int,
+    tag: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Recv_init", || Object::Communicator(comm))
+    entry::begin("MPI_Recv_init");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::point_to_point::recv_init(
+            buf,
+            Count::from(count),
+            datatype,
+            source,
+            tag,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Recv_init", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Recv_init_c(
-    _buf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _source: c_int,
-    _tag: c_int,
+    buf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    source: c_int,
+    tag: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Recv_init_c", || Object::Communicator(comm))
+    entry::begin("MPI_Recv_init_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::point_to_point::recv_init(buf, count, datatype, source, tag, comm, Out::new(request))
+    };
+    entry::finish("MPI_Recv_init_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Request_free(_request: *mut abi::Request) -> c_int {
-    entry::unsupported("MPI_Request_free", || Object::None)
+unsafe extern "C" fn PMPI_Request_free(request: *mut abi::Request) -> c_int {
+    entry::begin("MPI_Request_free");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::requests::request_free(Out::new(request)) };
+    entry::finish("MPI_Request_free", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Request_get_status(
-    _request: abi::Request,
-    _flag: *mut c_int,
-    _status: *mut Status,
+    request: abi::Request,
+    flag: *mut c_int,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_Request_get_status", || Object::None)
+    entry::begin("MPI_Request_get_status");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::requests::request_get_status(request, Out::new(flag), Out::new(status)) };
+    entry::finish("MPI_Request_get_status", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Request_get_status_all(
-    _count: c_int,
-    _array_of_requests: *const abi::Request,
-    _flag: *mut c_int,
-    _array_of_statuses: *mut Status,
+    count: c_int,
+    array_of_requests: *const abi::Request,
+    flag: *mut c_int,
+    array_of_statuses: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_Request_get_status_all", || Object::None)
+    entry::begin("MPI_Request_get_status_all");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::requests::request_get_status_all(
+            count,
+            In::new(array_of_requests),
+            Out::new(flag),
+            Out::new(array_of_statuses),
+        )
+    };
+    entry::finish("MPI_Request_get_status_all", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Request_get_status_any(
-    _count: c_int,
-    _array_of_requests: *const abi::Request,
-    _index: *mut c_int,
-    _flag: *mut c_int,
-    _status: *mut Status,
+    count: c_int,
+    array_of_requests: *const abi::Request,
+    index: *mut c_int,
+    flag: *mut c_int,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_Request_get_status_any", || Object::None)
+    entry::begin("MPI_Request_get_status_any");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::requests::request_get_status_any(
+            count,
+            In::new(array_of_requests),
+            Out::new(index),
+            Out::new(flag),
+            Out::new(status),
+        )
+    };
+    entry::finish("MPI_Request_get_status_any", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Request_get_status_some(
-    _incount: c_int,
-    _array_of_requests: *const abi::Request,
-    _outcount: *mut c_int,
-    _array_of_indices: *mut c_int,
-    _array_of_statuses: *mut Status,
+    incount: c_int,
+    array_of_requests: *const abi::Request,
+    outcount: *mut c_int,
+    array_of_indices: *mut c_int,
+    array_of_statuses: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_Request_get_status_some", || Object::None)
+    entry::begin("MPI_Request_get_status_some");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::requests::request_get_status_some(
+            incount,
+            In::new(array_of_requests),
+            Out::new(outcount),
+            Out::new(array_of_indices),
+            Out::new(array_of_statuses),
+        )
+    };
+    entry::finish("MPI_Request_get_status_some", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Rsend(
-    _buf: *const c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _dest: c_int,
-    _tag: c_int,
+    buf: *const c_void,
+    count: c_int,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Rsend", || Object::Communicator(comm))
+    entry::begin("MPI_Rsend");
+    let result = weft_mpi::point_to_point::rsend(buf, Count::from(count), datatype, dest, tag, comm);
+    entry::finish("MPI_Rsend", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Rsend_c(
-    _buf: *const c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _dest: c_int,
-    _tag: c_int,
+    buf: *const c_void,
+    count: Count,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Rsend_c", || Object::Communicator(comm))
+    entry::begin("MPI_Rsend_c");
+    let result = weft_mpi::point_to_point::rsend(buf, count, datatype, dest, tag, comm);
+    entry::finish("MPI_Rsend_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Rsend_init(
-    _buf: *const c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _dest: c_int,
-    _tag: c_int,
+    buf: *const c_void,
+    count: c_int,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Rsend_init", || Object::Communicator(comm))
+    entry::begin("MPI_Rsend_init");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::point_to_point::rsend_init(
+            buf,
+            Count::from(count),
+            datatype,
+            dest,
+            tag,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Rsend_init", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Rsend_init_c(
-    _buf: *const c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _dest: c_int,
-    _tag: c_int,
+    buf: *const c_void,
+    count: Count,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Rsend_init_c", || Object::Communicator(comm))
+    entry::begin("MPI_Rsend_init_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::point_to_point::rsend_init(buf, count, datatype, dest, tag, comm, Out::new(request))
+    };
+    entry::finish("MPI_Rsend_init_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Send(
-    _buf: *const c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _dest: c_int,
-    _tag: c_int,
+    buf: *const c_void,
+    count: c_int,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Send", || Object::Communicator(comm))
+    entry::begin("MPI_Send");
+    let result = weft_mpi::point_to_point::send(buf, Count::from(count), datatype, dest, tag, comm);
+    entry::finish("MPI_Send", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Send_c(
-    _buf: *const c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _dest: c_int,
-    _tag: c_int,
+    buf: *const c_void,
+    count: Count,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Send_c", || Object::Communicator(comm))
+    entry::begin("MPI_Send_c");
+    let result = weft_mpi::point_to_point::send(buf, count, datatype, dest, tag, comm);
+    entry::finish("MPI_Send_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Send_init(
-    _buf: *const c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _dest: c_int,
-    _tag: c_int,
+    buf: *const c_void,
+    count: c_int,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Send_init", || Object::Communicator(comm))
+    entry::begin("MPI_Send_init");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::point_to_point::send_init(
+            buf,
+            Count::from(count),
+            datatype,
+            dest,
+            tag,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Send_init", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Send_init_c(
-    _buf: *const c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _dest: c_int,
-    _tag: c_int,
+    buf: *const c_void,
+    count: Count,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Send_init_c", || Object::Communicator(comm))
+    entry::begin("MPI_Send_init_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::point_to_point::send_init(buf, count, datatype, dest, tag, comm, Out::new(request))
+    };
+    entry::finish("MPI_Send_init_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Sendrecv(
-    _sendbuf: *const c_void,
-    _sendcount: c_int,
-    _sendtype: Datatype,
-    _dest: c_int,
-    _sendtag: c_int,
-    _recvbuf: *mut c_void,
-    _recvcount: c_int,
-    _recvtype: Datatype,
-    _source: c_int,
-    _recvtag: c_int,
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: Datatype,
+    source: c_int,
+    recvtag: c_int,
     comm: abi::Comm,
-    _status: *mut Status,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_Sendrecv", || Object::Communicator(comm))
+    entry::begin("MPI_Sendrecv");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::point_to_point::sendrecv(
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            dest,
+            sendtag,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            source,
+            recvtag,
+            comm,
+            Out::new(status),
+        )
+    };
+    entry::finish("MPI_Sendrecv", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Sendrecv_c(
-    _sendbuf: *const c_void,
-    _sendcount: Count,
-    _sendtype: Datatype,
-    _dest: c_int,
-    _sendtag: c_int,
-    _recvbuf: *mut c_void,
-    _recvcount: Count,
-    _recvtype: Datatype,
-    _source: c_int,
-    _recvtag: c_int,
+    sendbuf: *const c_void,
+    sendcount: Count,
+    sendtype: Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    recvbuf: *mut c_void,
+    recvcount: Count,
+    recvtype: Datatype,
+    source: c_int,
+    recvtag: c_int,
     comm: abi::Comm,
-    _status: *mut Status,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_Sendrecv_c", || Object::Communicator(comm))
+    entry::begin("MPI_Sendrecv_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::point_to_point::sendrecv(
+            sendbuf,
+            sendcount,
+            sendtype,
+            dest,
+            sendtag,
+            recvbuf,
+            recvcount,
+            recvtype,
+            source,
+            recvtag,
+            comm,
+            Out::new(status),
+        )
+    };
+    entry::finish("MPI_Sendrecv_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Sendrecv_replace(
-    _buf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _dest: c_int,
-    _sendtag: c_int,
-    _source: c_int,
-    _recvtag: c_int,
+    buf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    source: c_int,
+    recvtag: c_int,
     comm: abi::Comm,
-    _status: *mut Status,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_Sendrecv_replace", || Object::Communicator(comm))
+    entry::begin("MPI_Sendrecv_replace");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::point_to_point::sendrecv_replace(
+            buf,
+            Count::from(count),
+            datatype,
+            dest,
+            sendtag,
+            source,
+            recvtag,
+            comm,
+            Out::new(status),
+        )
+    };
+    entry::finish("MPI_Sendrecv_replace", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Sendrecv_replace_c(
-    _buf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _dest: c_int,
-    _sendtag: c_int,
-    _source: c_int,
-    _recvtag: c_int,
+    buf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    source: c_int,
+    recvtag: c_int,
     comm: abi::Comm,
-    _status: *mut Status,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_Sendrecv_replace_c", || Object::Communicator(comm))
+    entry::begin("MPI_Sendrecv_replace_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::point_to_point::sendrecv_replace(
+            buf,
+            count,
+            datatype,
+            dest,
+            sendtag,
+            source,
+            recvtag,
+            comm,
+            Out::new(status),
+        )
+    };
+    entry::finish("MPI_Sendrecv_replace_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -741,158 +1149,253 @@ unsafe extern "C" fn PMPI_Session_iflush_buffer(session: abi::Session, _request:
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ssend(
-    _buf: *const c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _dest: c_int,
-    _tag: c_int,
+    buf: *const c_void,
+    count: c_int,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Ssend", || Object::Communicator(comm))
+    entry::begin("MPI_Ssend");
+    let result = weft_mpi::point_to_point::ssend(buf, Count::from(count), datatype, dest, tag, comm);
+    entry::finish("MPI_Ssend", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ssend_c(
-    _buf: *const c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _dest: c_int,
-    _tag: c_int,
+    buf: *const c_void,
+    count: Count,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Ssend_c", || Object::Communicator(comm))
+    entry::begin("MPI_Ssend_c");
+    let result = weft_mpi::point_to_point::ssend(buf, count, datatype, dest, tag, comm);
+    entry::finish("MPI_Ssend_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ssend_init(
-    _buf: *const c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _dest: c_int,
-    _tag: c_int,
+    buf: *const c_void,
+    count: c_int,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Ssend_init", || Object::Communicator(comm))
+    entry::begin("MPI_Ssend_init");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::point_to_point::ssend_init(
+            buf,
+            Count::from(count),
+            datatype,
+            dest,
+            tag,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Ssend_init", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ssend_init_c(
-    _buf: *const c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _dest: c_int,
-    _tag: c_int,
+    buf: *const c_void,
+    count: Count,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Ssend_init_c", || Object::Communicator(comm))
+    entry::begin("MPI_Ssend_init_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::point_to_point::ssend_init(buf, count, datatype, dest, tag, comm, Out::new(request))
+    };
+    entry::finish("MPI_Ssend_init_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Start(_request: *mut abi::Request) -> c_int {
-    entry::unsupported("MPI_Start", || Object::None)
+unsafe extern "C" fn PMPI_Start(request: *mut abi::Request) -> c_int {
+    entry::begin("MPI_Start");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::point_to_point::start(Out::new(request)) };
+    entry::finish("MPI_Start", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Startall(_count: c_int, _array_of_requests: *mut abi::Request) -> c_int {
-    entry::unsupported("MPI_Startall", || Object::None)
+unsafe extern "C" fn PMPI_Startall(count: c_int, array_of_requests: *mut abi::Request) -> c_int {
+    entry::begin("MPI_Startall");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::point_to_point::startall(count, Out::new(array_of_requests)) };
+    entry::finish("MPI_Startall", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Status_get_error(_status: *const Status, _err: *mut c_int) -> c_int {
-    entry::unsupported("MPI_Status_get_error", || Object::None)
+unsafe extern "C" fn PMPI_Status_get_error(status: *const Status, err: *mut c_int) -> c_int {
+    entry::begin("MPI_Status_get_error");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::statuses::status_get_error(In::new(status), Out::new(err)) };
+    entry::finish("MPI_Status_get_error", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Status_get_source(_status: *const Status, _source: *mut c_int) -> c_int {
-    entry::unsupported("MPI_Status_get_source", || Object::None)
+unsafe extern "C" fn PMPI_Status_get_source(status: *const Status, source: *mut c_int) -> c_int {
+    entry::begin("MPI_Status_get_source");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::statuses::status_get_source(In::new(status), Out::new(source)) };
+    entry::finish("MPI_Status_get_source", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Status_get_tag(_status: *const Status, _tag: *mut c_int) -> c_int {
-    entry::unsupported("MPI_Status_get_tag", || Object::None)
+unsafe extern "C" fn PMPI_Status_get_tag(status: *const Status, tag: *mut c_int) -> c_int {
+    entry::begin("MPI_Status_get_tag");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::statuses::status_get_tag(In::new(status), Out::new(tag)) };
+    entry::finish("MPI_Status_get_tag", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Test(
-    _request: *mut abi::Request,
-    _flag: *mut c_int,
-    _status: *mut Status,
-) -> c_int {
-    entry::unsupported("MPI_Test", || Object::None)
+unsafe extern "C" fn PMPI_Test(request: *mut abi::Request, flag: *mut c_int, status: *mut Status) -> c_int {
+    entry::begin("MPI_Test");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::requests::test(Out::new(request), Out::new(flag), Out::new(status)) };
+    entry::finish("MPI_Test", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Test_cancelled(_status: *const Status, _flag: *mut c_int) -> c_int {
-    entry::unsupported("MPI_Test_cancelled", || Object::None)
+unsafe extern "C" fn PMPI_Test_cancelled(status: *const Status, flag: *mut c_int) -> c_int {
+    entry::begin("MPI_Test_cancelled");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::statuses::test_cancelled(In::new(status), Out::new(flag)) };
+    entry::finish("MPI_Test_cancelled", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Testall(
-    _count: c_int,
-    _array_of_requests: *mut abi::Request,
-    _flag: *mut c_int,
-    _array_of_statuses: *mut Status,
+    count: c_int,
+    array_of_requests: *mut abi::Request,
+    flag: *mut c_int,
+    array_of_statuses: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_Testall", || Object::None)
+    entry::begin("MPI_Testall");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::requests::testall(
+            count,
+            Out::new(array_of_requests),
+            Out::new(flag),
+            Out::new(array_of_statuses),
+        )
+    };
+    entry::finish("MPI_Testall", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Testany(
-    _count: c_int,
-    _array_of_requests: *mut abi::Request,
-    _index: *mut c_int,
-    _flag: *mut c_int,
-    _status: *mut Status,
+    count: c_int,
+    array_of_requests: *mut abi::Request,
+    index: *mut c_int,
+    flag: *mut c_int,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_Testany", || Object::None)
+    entry::begin("MPI_Testany");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::requests::testany(
+            count,
+            Out::new(array_of_requests),
+            Out::new(index),
+            Out::new(flag),
+            Out::new(status),
+        )
+    };
+    entry::finish("MPI_Testany", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Testsome(
-    _incount: c_int,
-    _array_of_requests: *mut abi::Request,
-    _outcount: *mut c_int,
-    _array_of_indices: *mut c_int,
-    _array_of_statuses: *mut Status,
+    incount: c_int,
+    array_of_requests: *mut abi::Request,
+    outcount: *mut c_int,
+    array_of_indices: *mut c_int,
+    array_of_statuses: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_Testsome", || Object::None)
+    entry::begin("MPI_Testsome");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::requests::testsome(
+            incount,
+            Out::new(array_of_requests),
+            Out::new(outcount),
+            Out::new(array_of_indices),
+            Out::new(array_of_statuses),
+        )
+    };
+    entry::finish("MPI_Testsome", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Wait(_request: *mut abi::Request, _status: *mut Status) -> c_int {
-    entry::unsupported("MPI_Wait", || Object::None)
+unsafe extern "C" fn PMPI_Wait(request: *mut abi::Request, status: *mut Status) -> c_int {
+    entry::begin("MPI_Wait");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::requests::wait(Out::new(request), Out::new(status)) };
+    entry::finish("MPI_Wait", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Waitall(
-    _count: c_int,
-    _array_of_requests: *mut abi::Request,
-    _array_of_statuses: *mut Status,
+    count: c_int,
+    array_of_requests: *mut abi::Request,
+    array_of_statuses: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_Waitall", || Object::None)
+    entry::begin("MPI_Waitall");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::requests::waitall(count, Out::new(array_of_requests), Out::new(array_of_statuses))
+    };
+    entry::finish("MPI_Waitall", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Waitany(
-    _count: c_int,
-    _array_of_requests: *mut abi::Request,
-    _index: *mut c_int,
-    _status: *mut Status,
+    count: c_int,
+    array_of_requests: *mut abi::Request,
+    index: *mut c_int,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_Waitany", || Object::None)
+    entry::begin("MPI_Waitany");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::requests::waitany(count, Out::new(array_of_requests), Out::new(index), Out::new(status))
+    };
+    entry::finish("MPI_Waitany", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Waitsome(
-    _incount: c_int,
-    _array_of_requests: *mut abi::Request,
-    _outcount: *mut c_int,
-    _array_of_indices: *mut c_int,
-    _array_of_statuses: *mut Status,
+    incount: c_int,
+    array_of_requests: *mut abi::Request,
+    outcount: *mut c_int,
+    array_of_indices: *mut c_int,
+    array_of_statuses: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_Waitsome", || Object::None)
+    entry::begin("MPI_Waitsome");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::requests::waitsome(
+            incount,
+            Out::new(array_of_requests),
+            Out::new(outcount),
+            Out::new(array_of_indices),
+            Out::new(array_of_statuses),
+        )
+    };
+    entry::finish("MPI_Waitsome", result, || Object::None)
 }
 
 entry::aliases! {

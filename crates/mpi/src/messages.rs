@@ -1,0 +1,226 @@
+//! What all point-to-point calls share: the rank's way into the message engine, and checks of their arguments.
+#![allow(unsafe_code)]
+
+use crate::communicators::Communicator;
+use crate::process::{Process, Ref};
+use crate::{check, host};
+use core::ffi::{c_int, c_void};
+use std::sync::OnceLock;
+use weft_base::abi::{self, Count};
+use weft_base::constants::*;
+use weft_base::table::Table;
+use weft_base::{Error, Out, Result};
+use weft_datatype::Datatype;
+use weft_p2p::{Buffer, Endpoint, Engine, Envelope, Limits, Matched};
+use weft_sync::Lock;
+
+/// A rank's way into the message engine.
+pub struct Messages {
+    /// The engine of all ranks of the process.
+    pub engine: &'static Engine,
+    /// The rank's endpoint.
+    pub endpoint: &'static Endpoint,
+    /// Messages matched by a probe and not received yet.
+    pub(crate) matched: Table<Lock<Option<Matched>>>,
+}
+
+impl Messages {
+    /// Connects a rank; the first one creates the engine.
+    pub(crate) fn connect(process: &Process) -> Self {
+        static ENGINE: OnceLock<Engine> = OnceLock::new();
+        let engine = ENGINE.get_or_init(|| Engine::new(host::host().size(), Limits::default()));
+        let endpoint = engine.attach(process.world_rank, process.main_thread);
+        Self { engine, endpoint, matched: Table::new(MPI_ERR_REQUEST, "message") }
+    }
+}
+
+impl Process {
+    /// Returns the rank's way into the message engine.
+    ///
+    /// # Panics
+    /// Before `MPI_Init`.
+    #[inline]
+    pub fn messages(&self) -> &Messages {
+        self.messages.get().expect("connected by MPI_Init")
+    }
+}
+
+/// The rank, its messages, and the communicator of a call.
+pub(crate) struct Call {
+    pub process: &'static Process,
+    pub messages: &'static Messages,
+    pub communicator: Ref<'static, Communicator>,
+}
+
+/// The other side of a message.
+#[derive(Clone, Copy)]
+pub(crate) enum Peer {
+    /// `MPI_PROC_NULL`
+    Nobody,
+    /// `MPI_ANY_SOURCE`
+    Anybody,
+    /// A rank of the job.
+    Rank(u32),
+}
+
+impl Call {
+    /// Looks up who calls, and the communicator.
+    #[inline]
+    pub fn new(comm: abi::Comm) -> Result<Self> {
+        let process = Process::current()?;
+        let communicator = process.communicator(comm)?;
+        Ok(Self { process, messages: process.messages(), communicator })
+    }
+
+    /// Checks a destination.
+    #[inline]
+    pub fn destination(&self, rank: c_int) -> Result<Peer> {
+        let peers = self.communicator.values.peers();
+        match u32::try_from(rank) {
+            Ok(index) if index < peers.size() => Ok(Peer::Rank(peers.world_rank(index))),
+            _ if rank == MPI_PROC_NULL => Ok(Peer::Nobody),
+            _ => Err(bad_rank("dest", rank, peers.size(), "MPI_PROC_NULL")),
+        }
+    }
+
+    /// Checks a source.
+    #[inline]
+    pub fn source(&self, rank: c_int) -> Result<Peer> {
+        let peers = self.communicator.values.peers();
+        match u32::try_from(rank) {
+            Ok(index) if index < peers.size() => Ok(Peer::Rank(peers.world_rank(index))),
+            _ if rank == MPI_ANY_SOURCE => Ok(Peer::Anybody),
+            _ if rank == MPI_PROC_NULL => Ok(Peer::Nobody),
+            _ => Err(bad_rank("source", rank, peers.size(), "MPI_ANY_SOURCE or MPI_PROC_NULL")),
+        }
+    }
+
+    /// Returns the envelope of a message this rank sends.
+    #[inline]
+    pub fn envelope(&self, tag: c_int) -> Result<Envelope> {
+        if tag < 0 {
+            return Err(bad_tag("tag", tag, ""));
+        }
+        let values = &self.communicator.values;
+        Ok(Envelope { context: values.point_to_point_context(), source: values.rank as i32, tag })
+    }
+
+    /// Returns the pattern of a receive.
+    #[inline]
+    pub fn pattern(&self, source: c_int, tag: c_int) -> Result<Envelope> {
+        if tag < 0 && tag != MPI_ANY_TAG {
+            return Err(bad_tag("tag", tag, " or MPI_ANY_TAG"));
+        }
+        Ok(Envelope { context: self.communicator.values.point_to_point_context(), source, tag })
+    }
+}
+
+#[cold]
+fn bad_rank(name: &str, rank: c_int, size: u32, others: &str) -> Error {
+    let text = format!("{name} is {rank}; use a rank from 0 to {}, {others}", i64::from(size) - 1);
+    Error::new(MPI_ERR_RANK, text)
+}
+
+#[cold]
+fn bad_tag(name: &str, tag: c_int, others: &str) -> Error {
+    Error::new(MPI_ERR_TAG, format!("{name} is {tag}; use a tag from 0 to {}{others}", c_int::MAX))
+}
+
+/// A buffer argument with the datatype it refers to.
+pub(crate) struct Data<'a> {
+    datatype: Ref<'a, Datatype>,
+    address: *mut u8,
+    count: u64,
+}
+
+impl Data<'_> {
+    /// Checks address, count and datatype of a message.
+    #[inline]
+    pub fn new(
+        process: &'static Process,
+        address: *const c_void,
+        count: Count,
+        datatype: abi::Datatype,
+        names: [&str; 2],
+    ) -> Result<Self> {
+        let [buffer, counter] = names;
+        let count = check::count(count, counter)?;
+        let datatype = process.datatype(datatype)?;
+        if let Ref::Owned(created) = &datatype
+            && !created.is_committed()
+        {
+            return Err(not_committed());
+        }
+        // MPI_BOTTOM is the null address; it makes sense only with a datatype made of addresses.
+        if address.is_null() && count > 0 && matches!(datatype, Ref::Borrowed(_)) && datatype.size() > 0 {
+            return Err(null_buffer(buffer, count));
+        }
+        if datatype.size().checked_mul(count).is_none_or(|bytes| bytes > i64::MAX as u64) {
+            return Err(too_long(counter, count));
+        }
+        Ok(Self { datatype, address: address.cast_mut().cast(), count })
+    }
+
+    /// Returns the buffer for the engine; valid while the argument's datatype lives.
+    #[inline]
+    pub fn buffer(&self) -> Buffer {
+        // SAFETY: the caller of the MPI procedure promises the memory; the datatype is kept by this value, and for
+        // longer operations by `kept`.
+        unsafe { Buffer::new(self.address, self.count, &self.datatype) }
+    }
+
+    /// Returns the datatype if the program may free it before the operation ends.
+    #[inline]
+    pub fn kept(&self) -> Option<Datatype> {
+        match &self.datatype {
+            Ref::Borrowed(_) => None,
+            Ref::Owned(created) => Some((**created).clone()),
+        }
+    }
+
+    /// Copies the data out, without gaps.
+    pub fn pack(&self) -> Box<[u8]> {
+        let length = self.buffer().bytes();
+        let mut packed = vec![0u8; length as usize].into_boxed_slice();
+        // SAFETY: the caller of the MPI procedure promises the buffer; `packed` has room.
+        unsafe {
+            weft_datatype::pack(self.address, self.count, &self.datatype, 0, packed.as_mut_ptr(), length);
+        }
+        packed
+    }
+}
+
+#[cold]
+fn not_committed() -> Error {
+    Error::new(MPI_ERR_TYPE, "datatype is not committed; call MPI_Type_commit first")
+}
+
+#[cold]
+fn null_buffer(name: &str, count: u64) -> Error {
+    Error::new(MPI_ERR_BUFFER, format!("{name} is a null pointer but the count is {count}"))
+}
+
+#[cold]
+fn too_long(name: &str, count: u64) -> Error {
+    Error::new(MPI_ERR_COUNT, format!("{name} is {count}; so many elements have more than 2^63 bytes"))
+}
+
+/// Stores a status of a call that completes one operation: the error field stays as it is.
+#[inline]
+pub(crate) fn store_status(target: Out<abi::Status>, mut status: abi::Status) {
+    if !target.is_null() {
+        status.error = target.get_at(0).error;
+        target.set(status);
+    }
+}
+
+/// Stores a status at `index` of a call that completes several and found no error.
+pub(crate) fn store_status_at(target: Out<abi::Status>, index: usize, mut status: abi::Status) {
+    if !target.is_null() {
+        status.error = target.get_at(index).error;
+        target.set_at(index, status);
+    }
+}
+
+/// The status of operations with `MPI_PROC_NULL`.
+pub(crate) const NO_PROC_STATUS: abi::Status = abi::Status { source: MPI_PROC_NULL, ..abi::Status::empty() };

@@ -1,0 +1,446 @@
+//! Completing requests: wait, test, status, free, cancel (chapter 3).
+
+use crate::check;
+use crate::messages::{Messages, store_status, store_status_at};
+use crate::process::Process;
+use core::ffi::c_int;
+use weft_base::abi::{self, Status};
+use weft_base::constants::*;
+use weft_base::{Error, In, Out, Result};
+use weft_p2p::{Completion, note_failure, note_success};
+
+/// Checks the length of an array of requests and that there is an array.
+pub(crate) fn array(count: c_int, is_null: bool) -> Result<usize> {
+    let length = check::length(count, "count")?;
+    if is_null && length > 0 {
+        let text = format!("array_of_requests is a null pointer but count is {count}");
+        return Err(Error::new(MPI_ERR_ARG, text));
+    }
+    Ok(length)
+}
+
+/// The rank's requests as one call sees them.
+struct Call {
+    messages: &'static Messages,
+}
+
+impl Call {
+    fn new() -> Result<Self> {
+        Ok(Self { messages: Process::current()?.messages() })
+    }
+
+    fn is_complete(&self, handle: abi::Request) -> Result<bool> {
+        self.messages.engine.is_request_complete(self.messages.endpoint, handle)
+    }
+
+    fn is_active(&self, handle: abi::Request) -> Result<bool> {
+        self.messages.endpoint.requests().is_active(handle)
+    }
+
+    /// Waits for a request and ends it.
+    fn wait(&self, handle: abi::Request) -> Result<Completion> {
+        self.messages.engine.wait_request(self.messages.endpoint, handle)
+    }
+
+    /// Returns the active requests and their places in the array.
+    fn active(
+        &self,
+        count: usize,
+        get: impl Fn(usize) -> abi::Request,
+    ) -> Result<(Vec<usize>, Vec<abi::Request>)> {
+        let mut found = (Vec::new(), Vec::new());
+        for i in 0..count {
+            let handle = get(i);
+            if self.is_active(handle)? {
+                found.0.push(i);
+                found.1.push(handle);
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Gives an operation's error to the communicator of its request.
+fn error_of(completion: Completion) -> Result {
+    match completion.error {
+        Some(error) => Err(error.on(completion.comm)),
+        None => Ok(()),
+    }
+}
+
+/// Ends request `index` of an array, where the standard wants the status of one operation.
+fn end_one(call: &Call, request: Out<abi::Request>, index: usize, status: Out<Status>) -> Result {
+    let completion = call.wait(request.get_at(index))?;
+    request.set_at(index, completion.handle);
+    store_status(status, completion.status);
+    error_of(completion)
+}
+
+/// Stores several completions, and reports errors as the standard wants it: every status says how its operation ended.
+fn store_all(completions: Vec<Completion>, statuses: Out<Status>) -> Result {
+    let failed = completions.iter().find(|c| c.error.is_some()).map(|c| c.comm);
+    for (i, completion) in completions.iter().enumerate() {
+        if failed.is_some() && !statuses.is_null() {
+            statuses.set_at(i, completion.status);
+        } else {
+            store_status_at(statuses, i, completion.status);
+        }
+    }
+    let Some(comm) = failed else { return Ok(()) };
+    let first = completions.into_iter().find_map(|c| c.error).expect("one failed");
+    let text = format!("an operation failed: {}; the statuses say which", first.message);
+    Err(Error::new(MPI_ERR_IN_STATUS, text).on(comm))
+}
+
+/// `MPI_Wait`
+///
+/// # Errors
+/// `MPI_ERR_REQUEST`, and what the operation ended with.
+pub fn wait(request: Out<abi::Request>, status: Out<Status>) -> Result {
+    check::output(request, "request")?;
+    end_one(&Call::new()?, request, 0, status)
+}
+
+/// `MPI_Test`
+///
+/// # Errors
+/// As [`wait`].
+pub fn test(request: Out<abi::Request>, flag: Out<c_int>, status: Out<Status>) -> Result {
+    check::output(request, "request")?;
+    check::output(flag, "flag")?;
+    let call = Call::new()?;
+    if !call.is_complete(request.get_at(0))? {
+        flag.set(0);
+        note_failure();
+        return Ok(());
+    }
+    note_success();
+    flag.set(1);
+    end_one(&call, request, 0, status)
+}
+
+/// `MPI_Waitall`
+///
+/// # Errors
+/// `MPI_ERR_REQUEST`; `MPI_ERR_IN_STATUS` if an operation failed.
+pub fn waitall(count: c_int, requests: Out<abi::Request>, statuses: Out<Status>) -> Result {
+    let count = array(count, requests.is_null())?;
+    let call = Call::new()?;
+    let handles: Vec<_> = (0..count).map(|i| requests.get_at(i)).collect();
+    call.messages.engine.wait_for_all(call.messages.endpoint, &handles)?;
+    end_all(&call, &handles, requests, statuses)
+}
+
+/// Ends requests that are complete.
+fn end_all(
+    call: &Call,
+    handles: &[abi::Request],
+    requests: Out<abi::Request>,
+    statuses: Out<Status>,
+) -> Result {
+    let mut completions = Vec::with_capacity(handles.len());
+    for (i, &handle) in handles.iter().enumerate() {
+        let completion = call.wait(handle)?;
+        requests.set_at(i, completion.handle);
+        completions.push(completion);
+    }
+    store_all(completions, statuses)
+}
+
+/// `MPI_Testall`
+///
+/// # Errors
+/// As [`waitall`].
+pub fn testall(count: c_int, requests: Out<abi::Request>, flag: Out<c_int>, statuses: Out<Status>) -> Result {
+    check::output(flag, "flag")?;
+    let count = array(count, requests.is_null())?;
+    let call = Call::new()?;
+    let handles: Vec<_> = (0..count).map(|i| requests.get_at(i)).collect();
+    for &handle in &handles {
+        if !call.is_complete(handle)? {
+            flag.set(0);
+            note_failure();
+            return Ok(());
+        }
+    }
+    note_success();
+    flag.set(1);
+    end_all(&call, &handles, requests, statuses)
+}
+
+/// `MPI_Waitany`
+///
+/// # Errors
+/// As [`wait`].
+pub fn waitany(count: c_int, requests: Out<abi::Request>, index: Out<c_int>, status: Out<Status>) -> Result {
+    check::output(index, "index")?;
+    let count = array(count, requests.is_null())?;
+    let call = Call::new()?;
+    let (places, handles) = call.active(count, |i| requests.get_at(i))?;
+    if handles.is_empty() {
+        index.set(MPI_UNDEFINED);
+        store_status(status, Status::empty());
+        return Ok(());
+    }
+    loop {
+        for (&place, &handle) in places.iter().zip(&handles) {
+            if call.is_complete(handle)? {
+                index.set(place as c_int);
+                return end_one(&call, requests, place, status);
+            }
+        }
+        call.messages.engine.wait_for_some(call.messages.endpoint, &handles)?;
+    }
+}
+
+/// `MPI_Testany`
+///
+/// # Errors
+/// As [`wait`].
+pub fn testany(
+    count: c_int,
+    requests: Out<abi::Request>,
+    index: Out<c_int>,
+    flag: Out<c_int>,
+    status: Out<Status>,
+) -> Result {
+    check::output(index, "index")?;
+    check::output(flag, "flag")?;
+    let count = array(count, requests.is_null())?;
+    let call = Call::new()?;
+    let mut active = false;
+    for i in 0..count {
+        let handle = requests.get_at(i);
+        if !call.is_active(handle)? {
+            continue;
+        }
+        active = true;
+        if call.is_complete(handle)? {
+            note_success();
+            index.set(i as c_int);
+            flag.set(1);
+            return end_one(&call, requests, i, status);
+        }
+    }
+    index.set(MPI_UNDEFINED);
+    flag.set(c_int::from(!active));
+    if active {
+        note_failure();
+    } else {
+        store_status(status, Status::empty());
+    }
+    Ok(())
+}
+
+/// `MPI_Waitsome`
+///
+/// # Errors
+/// As [`waitall`].
+pub fn waitsome(
+    incount: c_int,
+    requests: Out<abi::Request>,
+    outcount: Out<c_int>,
+    indices: Out<c_int>,
+    statuses: Out<Status>,
+) -> Result {
+    check::output(outcount, "outcount")?;
+    let count = array(incount, requests.is_null())?;
+    let call = Call::new()?;
+    let (places, handles) = call.active(count, |i| requests.get_at(i))?;
+    if handles.is_empty() {
+        outcount.set(MPI_UNDEFINED);
+        return Ok(());
+    }
+    check::output(indices, "array_of_indices")?;
+    call.messages.engine.wait_for_some(call.messages.endpoint, &handles)?;
+    end_some(&call, &places, requests, outcount, indices, statuses)
+}
+
+fn end_some(
+    call: &Call,
+    places: &[usize],
+    requests: Out<abi::Request>,
+    outcount: Out<c_int>,
+    indices: Out<c_int>,
+    statuses: Out<Status>,
+) -> Result {
+    let mut completions = Vec::new();
+    for &place in places {
+        if call.is_complete(requests.get_at(place))? {
+            let completion = call.wait(requests.get_at(place))?;
+            requests.set_at(place, completion.handle);
+            indices.set_at(completions.len(), place as c_int);
+            completions.push(completion);
+        }
+    }
+    outcount.set(completions.len() as c_int);
+    if completions.is_empty() {
+        note_failure();
+    } else {
+        note_success();
+    }
+    store_all(completions, statuses)
+}
+
+/// `MPI_Testsome`
+///
+/// # Errors
+/// As [`waitall`].
+pub fn testsome(
+    incount: c_int,
+    requests: Out<abi::Request>,
+    outcount: Out<c_int>,
+    indices: Out<c_int>,
+    statuses: Out<Status>,
+) -> Result {
+    check::output(outcount, "outcount")?;
+    let count = array(incount, requests.is_null())?;
+    let call = Call::new()?;
+    let (places, _) = call.active(count, |i| requests.get_at(i))?;
+    if places.is_empty() {
+        outcount.set(MPI_UNDEFINED);
+        return Ok(());
+    }
+    check::output(indices, "array_of_indices")?;
+    end_some(&call, &places, requests, outcount, indices, statuses)
+}
+
+/// Looks at a request and leaves it; returns its status if it is complete.
+fn peek(call: &Call, handle: abi::Request) -> Result<Option<Status>> {
+    if !call.is_complete(handle)? {
+        return Ok(None);
+    }
+    Ok(Some(call.messages.engine.peek_request(call.messages.endpoint, handle)?.status))
+}
+
+/// `MPI_Request_get_status`
+///
+/// # Errors
+/// `MPI_ERR_REQUEST`, `MPI_ERR_ARG`
+pub fn request_get_status(request: abi::Request, flag: Out<c_int>, status: Out<Status>) -> Result {
+    check::output(flag, "flag")?;
+    let found = peek(&Call::new()?, request)?;
+    flag.set(c_int::from(found.is_some()));
+    match found {
+        Some(found) => store_status(status, found),
+        None => note_failure(),
+    }
+    Ok(())
+}
+
+/// `MPI_Request_get_status_any`
+///
+/// # Errors
+/// As [`request_get_status`].
+pub fn request_get_status_any(
+    count: c_int,
+    requests: In<abi::Request>,
+    index: Out<c_int>,
+    flag: Out<c_int>,
+    status: Out<Status>,
+) -> Result {
+    check::output(index, "index")?;
+    check::output(flag, "flag")?;
+    let count = array(count, requests.is_null())?;
+    let call = Call::new()?;
+    let mut active = false;
+    for i in 0..count {
+        if !call.is_active(requests.get(i))? {
+            continue;
+        }
+        active = true;
+        if let Some(found) = peek(&call, requests.get(i))? {
+            index.set(i as c_int);
+            flag.set(1);
+            store_status(status, found);
+            return Ok(());
+        }
+    }
+    index.set(MPI_UNDEFINED);
+    flag.set(c_int::from(!active));
+    if active {
+        note_failure();
+    } else {
+        store_status(status, Status::empty());
+    }
+    Ok(())
+}
+
+/// `MPI_Request_get_status_all`
+///
+/// # Errors
+/// As [`request_get_status`].
+pub fn request_get_status_all(
+    count: c_int,
+    requests: In<abi::Request>,
+    flag: Out<c_int>,
+    statuses: Out<Status>,
+) -> Result {
+    check::output(flag, "flag")?;
+    let count = array(count, requests.is_null())?;
+    let call = Call::new()?;
+    let found: Option<Vec<Status>> =
+        (0..count).map(|i| peek(&call, requests.get(i))).collect::<Result<Option<_>>>()?;
+    flag.set(c_int::from(found.is_some()));
+    match found {
+        Some(found) => found.into_iter().enumerate().for_each(|(i, s)| store_status_at(statuses, i, s)),
+        None => note_failure(),
+    }
+    Ok(())
+}
+
+/// `MPI_Request_get_status_some`
+///
+/// # Errors
+/// As [`request_get_status`].
+pub fn request_get_status_some(
+    incount: c_int,
+    requests: In<abi::Request>,
+    outcount: Out<c_int>,
+    indices: Out<c_int>,
+    statuses: Out<Status>,
+) -> Result {
+    check::output(outcount, "outcount")?;
+    let count = array(incount, requests.is_null())?;
+    let call = Call::new()?;
+    let (places, handles) = call.active(count, |i| requests.get(i))?;
+    if places.is_empty() {
+        outcount.set(MPI_UNDEFINED);
+        return Ok(());
+    }
+    check::output(indices, "array_of_indices")?;
+    let mut found = 0;
+    for (&place, &handle) in places.iter().zip(&handles) {
+        if let Some(status) = peek(&call, handle)? {
+            indices.set_at(found, place as c_int);
+            store_status_at(statuses, found, status);
+            found += 1;
+        }
+    }
+    outcount.set(found as c_int);
+    if found == 0 {
+        note_failure();
+    }
+    Ok(())
+}
+
+/// `MPI_Request_free`
+///
+/// # Errors
+/// `MPI_ERR_REQUEST`, `MPI_ERR_ARG`
+pub fn request_free(request: Out<abi::Request>) -> Result {
+    check::output(request, "request")?;
+    Process::current()?.messages().endpoint.requests().free(request.get_at(0))?;
+    request.set(MPI_REQUEST_NULL);
+    Ok(())
+}
+
+/// `MPI_Cancel`
+///
+/// # Errors
+/// `MPI_ERR_REQUEST`, `MPI_ERR_ARG`
+pub fn cancel(request: Out<abi::Request>) -> Result {
+    check::output(request, "request")?;
+    let messages = Process::current()?.messages();
+    messages.engine.cancel(messages.endpoint, request.get_at(0))
+}
