@@ -86,3 +86,11 @@ impl Drop for SignalsBlocked {
         }
     }
 }
+
+/// Gives the calling kernel thread up: it sleeps, running signal handlers only, until the process ends.
+pub fn sleep_for_ever() -> ! {
+    loop {
+        // SAFETY: no preconditions.
+        unsafe { libc::pause() };
+    }
+}

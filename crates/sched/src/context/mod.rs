@@ -1,0 +1,101 @@
+//! Saved contexts and the switch between them; one file per processor.
+//!
+//! A context is a stack, a thread pointer and the floating-point control words (on x86-64 mxcsr and the x87 control
+//! word: a rank that sets a rounding mode or unmasks exceptions keeps that to itself; they are loaded only where they
+//! differ). The signal mask is *not* part of it: a rank that changes its mask changes its worker's.
+//!
+//! `on_core` is 1 from before a context is resumed until it is wholly saved again. Whoever wants to resume one must
+//! have read 0 there, and writes 1. So a context can be made runnable before it has left its core, and no other worker
+//! runs on a stack that is still in use.
+#![allow(unsafe_code)] // Switching stacks and thread pointers is assembly.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+#[cfg(target_arch = "aarch64")]
+use aarch64 as arch;
+#[cfg(target_arch = "x86_64")]
+use x86_64 as arch;
+
+/// A place for a saved context. The assembly knows this layout.
+#[repr(C)]
+pub(crate) struct Context {
+    stack_pointer: core::cell::UnsafeCell<usize>,
+    thread_pointer: core::cell::UnsafeCell<usize>,
+    control: core::cell::UnsafeCell<[u32; 2]>,
+    on_core: AtomicU32,
+}
+
+// SAFETY: the cells are touched only by `switch` and `detach`, by whoever runs the context or resumes it; `on_core`
+// hands them over.
+unsafe impl Sync for Context {}
+// SAFETY: as above.
+unsafe impl Send for Context {}
+
+unsafe extern "C" {
+    fn weft_switch(from: *const Context, to: *const Context);
+    fn weft_detach(from: *const Context);
+}
+
+impl Context {
+    /// Creates the place for a context that is running now, or about to.
+    pub(crate) const fn running() -> Self {
+        Self {
+            stack_pointer: core::cell::UnsafeCell::new(0),
+            thread_pointer: core::cell::UnsafeCell::new(0),
+            control: core::cell::UnsafeCell::new([0; 2]),
+            on_core: AtomicU32::new(1),
+        }
+    }
+
+    /// Notes the calling kernel thread's thread pointer as the context's own.
+    ///
+    /// # Safety
+    /// The caller runs the context.
+    pub(crate) unsafe fn adopt_thread_pointer(&self) {
+        // SAFETY: the context runs, so nobody else touches its cells.
+        unsafe { *self.thread_pointer.get() = arch::thread_pointer() };
+    }
+
+    /// Tells whether the context is on a core, or on its way off one.
+    #[inline]
+    pub(crate) fn on_core(&self) -> bool {
+        self.on_core.load(Ordering::Acquire) != 0
+    }
+}
+
+/// Leaves the running context `from` and resumes `to`. Returns when somebody resumes `from`.
+///
+/// # Safety
+/// The caller runs `from`; it alone may resume `to`, and has seen it off its core.
+#[inline]
+pub(crate) unsafe fn switch(from: &Context, to: &Context) {
+    to.on_core.store(1, Ordering::Relaxed);
+    // SAFETY: what the caller promises is what the assembly needs.
+    unsafe { weft_switch(from, to) };
+}
+
+/// Saves the caller as `from` and puts the kernel thread to sleep for ever. Returns, on another kernel thread, when
+/// somebody resumes `from`.
+///
+/// # Safety
+/// All signals are blocked, and the caller runs `from` on its own kernel thread.
+pub(crate) unsafe fn detach(from: &Context) {
+    // SAFETY: what the caller promises is what the assembly needs.
+    unsafe { weft_detach(from) };
+}
+
+/// Returns the thread-local word that names the current thread of control.
+#[inline(always)]
+pub(crate) fn current() -> *const () {
+    arch::current()
+}
+
+/// Sets that word.
+#[inline]
+pub(crate) fn set_current(value: *const ()) {
+    arch::set_current(value);
+}

@@ -1,0 +1,68 @@
+//! Kernel threads that are no ranks: they wait on a futex, and may belong to the rank that created them.
+#![allow(unsafe_code)] // A thread-exit hook of the C library gets the thread's record as a pointer.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+use std::sync::OnceLock;
+
+use weft_sync::Lock;
+
+use crate::context;
+use crate::thread::{NO_RANK, Thread};
+
+/// Records of threads that ended, for reuse. A late wake-up of the old owner is an early return for the new one.
+static FREE: Lock<Vec<&'static Thread>> = Lock::new(Vec::new());
+/// How many such threads belong to a rank now.
+static BELONGING: AtomicU32 = AtomicU32::new(0);
+
+/// Gives the calling kernel thread a record.
+#[cold]
+#[inline(never)]
+pub(crate) fn adopt() -> &'static Thread {
+    let reused = FREE.lock().pop();
+    let thread = reused.unwrap_or_else(|| Box::leak(Box::new(Thread::new(NO_RANK, 0, None))));
+    thread.set_process(NO_RANK, core::ptr::null_mut());
+    context::set_current(core::ptr::from_ref(thread).cast());
+    if let Some(key) = exit_key() {
+        // SAFETY: the key exists; the value is a record that lives for ever.
+        unsafe { libc::pthread_setspecific(key, core::ptr::from_ref(thread).cast()) };
+    }
+    thread
+}
+
+fn exit_key() -> Option<libc::pthread_key_t> {
+    static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
+    *KEY.get_or_init(|| {
+        let mut key = 0;
+        // SAFETY: `key` is a valid place; `ended` has the right signature.
+        (unsafe { libc::pthread_key_create(&mut key, Some(ended)) } == 0).then_some(key)
+    })
+}
+
+unsafe extern "C" fn ended(record: *mut libc::c_void) {
+    // SAFETY: only `adopt` sets the value.
+    let thread = unsafe { &*record.cast::<Thread>() };
+    context::set_current(core::ptr::null());
+    if thread.rank() != NO_RANK {
+        BELONGING.fetch_sub(1, Ordering::Relaxed);
+        thread.set_process(NO_RANK, core::ptr::null_mut());
+    }
+    FREE.lock().push(thread);
+}
+
+/// Makes the calling kernel thread belong to `parent`'s rank. For a wrapper of `pthread_create`, first thing in the
+/// new thread.
+pub fn inherit(parent: &'static Thread) {
+    let me = crate::current();
+    if me.on_workers {
+        return; // A rank's own thread has its rank.
+    }
+    if me.rank() == NO_RANK && parent.rank() != NO_RANK {
+        BELONGING.fetch_add(1, Ordering::Relaxed);
+    }
+    me.set_process(parent.rank(), parent.process());
+}
+
+/// Returns how many foreign threads belong to ranks.
+pub(crate) fn belonging() -> u32 {
+    BELONGING.load(Ordering::Relaxed)
+}

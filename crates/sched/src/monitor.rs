@@ -1,0 +1,157 @@
+//! The monitor: a thread that helps ranks whose worker does not get round to them.
+//!
+//! At each tick it looks at every worker. A worker that has not switched since the tick before, and on which ranks
+//! wait, is *stuck*: at once if its kernel thread is blocked (a read, a lock), after some more ticks if it computes or
+//! spins. Its waiting ranks move to a worker that sleeps, or else to a spare one, and ranks at home there are sent the
+//! same way until the stuck worker reports back (it does so when it next has nothing to run). The kernel then shares
+//! the cores among workers, so a rank that spins on memory another rank writes does not wait for ever.
+//!
+//! A worker that works well but has ranks waiting while another worker sleeps gets help too: the sleeper is woken and
+//! steals. Doing this here, and not at every wake-up, keeps short waits free of system calls.
+//!
+//! When all workers sleep the monitor sleeps too; the first that wakes wakes it.
+
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::time::Duration;
+
+use weft_sys::futex;
+use weft_sys::process::{Activity, activity};
+
+use crate::foreign;
+use crate::pool::Pool;
+use crate::worker::Worker;
+
+const TICK: Duration = Duration::from_millis(2);
+
+/// How many ticks without a switch make a computing worker stuck; more as more spares run, since each takes time from
+/// ranks that may simply compute.
+fn patience(spares: usize) -> u32 {
+    2 + spares.min(20) as u32
+}
+
+/// Where the monitor sleeps: 0 awake, 1 asleep.
+#[derive(Default)]
+pub(crate) struct Word(AtomicU32);
+
+impl Word {
+    #[inline]
+    pub(crate) fn wake(&self) {
+        if self.0.load(Ordering::SeqCst) == 1 && self.0.swap(0, Ordering::SeqCst) == 1 {
+            futex::wake(&self.0, 1);
+        }
+    }
+}
+
+static REPORT: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
+static EXPECTED: AtomicU32 = AtomicU32::new(0);
+
+pub(crate) fn set_report(report: fn()) {
+    REPORT.store(report as *mut (), Ordering::Release);
+}
+
+pub(crate) fn expect(expected: bool) {
+    EXPECTED.fetch_add(if expected { 1 } else { u32::MAX }, Ordering::SeqCst);
+}
+
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    switches: u32,
+    still: u32,
+    waiting: u32,
+}
+
+pub(crate) fn run(pool: &'static Pool) -> ! {
+    let mut seen = Vec::new();
+    let mut reported = false;
+    loop {
+        let all_asleep =
+            |pool: &Pool| pool.asleep.load(Ordering::SeqCst) as usize >= pool.all_workers().len();
+        if all_asleep(pool) {
+            if !reported && is_deadlock(pool) {
+                reported = true;
+                report();
+            }
+            pool.monitor.0.store(1, Ordering::SeqCst);
+            core::sync::atomic::fence(Ordering::SeqCst);
+            if all_asleep(pool) {
+                // An hour, should the kernel lose a wake-up.
+                futex::wait_for(&pool.monitor.0, 1, Some(Duration::from_secs(3600)));
+            }
+            pool.monitor.0.store(0, Ordering::SeqCst);
+        }
+        std::thread::sleep(TICK);
+        tick(pool, &mut seen);
+    }
+}
+
+fn is_deadlock(pool: &'static Pool) -> bool {
+    REPORT.load(Ordering::Acquire) != core::ptr::null_mut()
+        && EXPECTED.load(Ordering::SeqCst) == 0
+        && foreign::belonging() == 0
+        && pool.alive() > 0
+        && pool.all_workers().iter().all(|w| w.is_asleep() && w.nothing_waits())
+        // A rank that is being created makes itself runnable soon.
+        && pool.threads().iter().all(|t| t.life() != crate::Life::Alive || !t.is_running())
+}
+
+fn report() {
+    let pointer = REPORT.load(Ordering::Acquire);
+    if !pointer.is_null() {
+        call(pointer);
+    }
+}
+
+#[allow(unsafe_code)] // The pointer is a function's, kept in an atomic.
+fn call(pointer: *mut ()) {
+    // SAFETY: `set_report` stored a `fn()`.
+    let function: fn() = unsafe { core::mem::transmute(pointer) };
+    function();
+}
+
+fn tick(pool: &'static Pool, seen: &mut Vec<Seen>) {
+    let workers = pool.all_workers();
+    seen.resize(workers.len(), Seen::default());
+    let busy_spares = workers[pool.homes()..].iter().filter(|w| !w.is_asleep()).count();
+    for (worker, seen) in workers.iter().zip(seen.iter_mut()) {
+        let switches = worker.switches();
+        seen.still = if switches == seen.switches { seen.still + 1 } else { 0 };
+        seen.switches = switches;
+        if worker.is_asleep() || worker.nothing_waits() {
+            seen.waiting = 0;
+            continue;
+        }
+        seen.waiting += 1;
+        let blocked = || activity(worker.kernel_thread.load(Ordering::Relaxed)) == Activity::Blocked;
+        let stuck = seen.still > 0
+            && worker.running().is_some()
+            && (seen.still >= patience(busy_spares) || (seen.still >= 1 && blocked()));
+        if stuck {
+            if rescue(pool, worker) {
+                seen.still = 0;
+                seen.waiting = 0;
+            }
+        } else if seen.waiting >= 2
+            && let Some(helper) = workers[..pool.homes()].iter().find(|w| w.is_asleep())
+        {
+            helper.wake();
+        }
+    }
+}
+
+/// Moves the ranks that wait for a stuck worker. Returns whether that was possible.
+fn rescue(pool: &'static Pool, stuck: &'static Worker) -> bool {
+    let workers = pool_workers(pool);
+    let sleeping = workers.iter().find(|w| w.is_asleep() && !core::ptr::eq(*w, stuck) && !w.has_substitute());
+    let Some(target) = sleeping.or_else(|| pool.add_worker().ok()) else { return false };
+    for worker in &workers[..pool.homes()] {
+        let here = core::ptr::eq(worker, stuck);
+        if here || (worker.has_substitute() && core::ptr::eq(worker.destination(), stuck)) {
+            worker.set_substitute(Some(target));
+        }
+    }
+    stuck.move_all(target)
+}
+
+fn pool_workers(pool: &'static Pool) -> &'static [Worker] {
+    pool.all_workers()
+}

@@ -1,0 +1,305 @@
+//! What waits and is woken: a rank's own thread, or a foreign thread of a rank.
+#![allow(unsafe_code)] // The current-thread word holds a pointer to a `Thread` that lives for ever.
+
+use core::cell::UnsafeCell;
+use core::ops::Range;
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
+
+use weft_sync::queue::{Chain, Linked, Links};
+use weft_sys::futex;
+
+use crate::context::{self, Context};
+use crate::state::{PARKED, ParkState};
+use crate::worker::Worker;
+
+/// The rank number of a thread that belongs to no rank.
+pub const NO_RANK: u32 = u32::MAX;
+
+/// One thread of control that calls the library: a rank's own thread, or a foreign thread of a rank.
+///
+/// Lives for ever (`&'static`), so that waking one is always sound. The first cache line pair is what a switch and a
+/// wake-up touch.
+#[repr(C, align(128))]
+pub struct Thread {
+    pub(crate) context: Context,
+    pub(crate) state: ParkState,
+    /// Runs on workers (and has a saved context while it waits); else it has a kernel thread to itself.
+    pub(crate) on_workers: bool,
+    /// The shard of wait sets this thread waits in, and its home worker's number.
+    pub(crate) home: u32,
+    pub(crate) links: Links<Thread>,
+    /// The worker that runs the thread, or ran it last. Written by that worker only, before it resumes the thread.
+    worker: AtomicPtr<Worker>,
+    pub(crate) home_worker: Option<&'static Worker>,
+    rank: AtomicU32,
+    /// 1 while a thread without worker is in a wait set's list.
+    pub(crate) listed: AtomicU32,
+    process: AtomicPtr<()>,
+    call: AtomicPtr<&'static str>,
+    life: AtomicU8,
+    stack: [AtomicUsize; 2],
+    /// What a new rank runs; taken by its own thread.
+    pub(crate) entry: UnsafeCell<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+// SAFETY: everything is atomic but `entry`, which is written before the rank's kernel thread is created and read by
+// that thread only, and `context`, which explains itself.
+unsafe impl Sync for Thread {}
+// SAFETY: as above.
+unsafe impl Send for Thread {}
+
+impl Linked for Thread {
+    fn links(&self) -> &Links<Self> {
+        &self.links
+    }
+}
+
+/// What a rank's thread is doing, for reports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Life {
+    /// Not yet created.
+    New,
+    /// Created and not ended.
+    Alive,
+    /// Ended.
+    Ended,
+}
+
+static NO_CALL: &str = "";
+
+impl Thread {
+    pub(crate) fn new(rank: u32, home: u32, home_worker: Option<&'static Worker>) -> Self {
+        Self {
+            context: Context::running(),
+            state: ParkState::new(),
+            on_workers: home_worker.is_some(),
+            home,
+            links: Links::new(),
+            worker: AtomicPtr::new(pointer(home_worker)),
+            home_worker,
+            rank: AtomicU32::new(rank),
+            listed: AtomicU32::new(0),
+            process: AtomicPtr::default(),
+            call: AtomicPtr::new((&raw const NO_CALL).cast_mut()),
+            life: AtomicU8::new(Life::New as u8),
+            stack: [AtomicUsize::new(0), AtomicUsize::new(0)],
+            entry: UnsafeCell::new(None),
+        }
+    }
+
+    /// Returns the world rank this thread belongs to, or [`NO_RANK`].
+    #[inline]
+    pub fn rank(&self) -> u32 {
+        self.rank.load(Ordering::Relaxed)
+    }
+
+    /// Returns what [`Thread::set_process`] stored: the `mpi` layer's state of the rank, or null.
+    #[inline]
+    pub fn process(&self) -> *mut () {
+        self.process.load(Ordering::Relaxed)
+    }
+
+    /// Attaches the thread to a rank and to the `mpi` layer's state of that rank.
+    pub fn set_process(&self, rank: u32, process: *mut ()) {
+        self.rank.store(rank, Ordering::Relaxed);
+        self.process.store(process, Ordering::Relaxed);
+    }
+
+    /// Notes the name of the library function the thread is in, for reports: `set_call(&"MPI_Send")`. One store.
+    #[inline]
+    pub fn set_call(&self, name: &'static &'static str) {
+        self.call.store(core::ptr::from_ref(name).cast_mut(), Ordering::Relaxed);
+    }
+
+    /// Returns what [`Thread::set_call`] noted, at first the empty name.
+    pub fn call(&self) -> &'static str {
+        // SAFETY: only `&'static &'static str` are stored.
+        unsafe { *self.call.load(Ordering::Relaxed) }
+    }
+
+    /// Returns the addresses of the thread's stack, the guard below it included. Empty if unknown.
+    pub fn stack(&self) -> Range<usize> {
+        self.stack[0].load(Ordering::Relaxed)..self.stack[1].load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_stack(&self, stack: Range<usize>) {
+        self.stack[0].store(stack.start, Ordering::Relaxed);
+        self.stack[1].store(stack.end, Ordering::Relaxed);
+    }
+
+    /// Tells whether the thread has been created and has ended.
+    pub fn life(&self) -> Life {
+        match self.life.load(Ordering::Acquire) {
+            0 => Life::New,
+            1 => Life::Alive,
+            _ => Life::Ended,
+        }
+    }
+
+    pub(crate) fn set_life(&self, life: Life) {
+        self.life.store(life as u8, Ordering::Release);
+    }
+
+    /// Tells whether the thread is parked (a hint; may be stale). Waiting in a [`WaitSet`](crate::WaitSet) does not
+    /// count.
+    pub fn is_parked(&self) -> bool {
+        self.state.is_parked()
+    }
+
+    /// Tells whether the thread is on a core now, as far as the caller can see (a hint; may be stale).
+    #[inline]
+    pub fn is_running(&self) -> bool {
+        if self.on_workers { self.context.on_core() } else { !self.state.is_parked() }
+    }
+
+    /// Tells whether the thread's worker is the caller's (a hint): what it does next, it does after the caller
+    /// parks, so spinning for it is pointless. Always false under the kernel scheduler.
+    #[inline]
+    pub fn shares_worker(&self) -> bool {
+        let mine = current();
+        mine.on_workers && self.on_workers && core::ptr::eq(self.worker_pointer(), mine.worker_pointer())
+    }
+
+    /// Wakes the thread: its current or next [`park`] returns. May be called by any thread, any number of times;
+    /// wake-ups that find a token already set are merged.
+    #[inline]
+    pub fn unpark(&'static self) {
+        if self.state.unpark() {
+            match self.home_worker {
+                Some(home) => home.destination().enqueue(Chain::one(self)),
+                None => futex::wake(&self.state.0, 1),
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn worker_pointer(&self) -> *const Worker {
+        self.worker.load(Ordering::Relaxed)
+    }
+
+    /// Returns the worker that runs the calling rank. It may be another one after each switch.
+    #[inline]
+    pub(crate) fn worker(&self) -> Option<&'static Worker> {
+        // SAFETY: only `&'static Worker` are stored.
+        unsafe { self.worker_pointer().as_ref() }
+    }
+
+    /// Notes the worker that is about to run the thread.
+    #[inline]
+    pub(crate) fn set_worker(&self, worker: &'static Worker) {
+        self.worker.store(pointer(Some(worker)), Ordering::Relaxed);
+    }
+
+    /// Waits in the kernel until the state is no longer `PARKED`; for threads without a worker.
+    pub(crate) fn sleep_while_parked(&self) {
+        while self.state.0.load(Ordering::Acquire) == PARKED {
+            futex::wait(&self.state.0, PARKED);
+        }
+    }
+}
+
+fn pointer(worker: Option<&'static Worker>) -> *mut Worker {
+    worker.map_or(core::ptr::null_mut(), |w| core::ptr::from_ref(w).cast_mut())
+}
+
+/// Returns the calling thread of control. A kernel thread that was never seen before is adopted as a foreign
+/// thread that belongs to no rank.
+#[inline(always)]
+pub fn current() -> &'static Thread {
+    let pointer = context::current().cast::<Thread>();
+    // SAFETY: the word is null or holds a `&'static Thread`.
+    match unsafe { pointer.as_ref() } {
+        Some(thread) => thread,
+        None => crate::foreign::adopt(),
+    }
+}
+
+/// Returns the calling thread of control if it has been seen before.
+#[inline]
+pub fn known() -> Option<&'static Thread> {
+    // SAFETY: the word is null or holds a `&'static Thread`.
+    unsafe { context::current().cast::<Thread>().as_ref() }
+}
+
+/// Waits until the calling thread's token is set, and takes it. May return early; callers loop over a condition.
+///
+/// Never call it with a lock of the library held.
+#[inline]
+pub fn park() {
+    let me = current();
+    if me.state.park() {
+        match me.worker() {
+            Some(worker) => worker.leave(me),
+            None => me.sleep_while_parked(),
+        }
+    }
+}
+
+/// Lets other runnable ranks of the worker run first. Returns whether there was one.
+pub fn yield_now() -> bool {
+    let me = current();
+    match me.worker() {
+        Some(worker) => worker.yield_now(me),
+        None => {
+            weft_sys::cpu::yield_core();
+            false
+        }
+    }
+}
+
+/// Tells whether spinning is sensible: the worker has nothing else to run, and there is another core on which
+/// somebody could change what the caller waits for.
+#[inline]
+pub fn may_spin() -> bool {
+    match current().worker() {
+        Some(worker) => worker.may_spin(),
+        None => true,
+    }
+}
+
+/// How long [`wait_until`] and [`WaitSet::wait`](crate::WaitSet::wait) spin at most.
+const SPIN_US: u64 = 30;
+
+/// Spins until `done`, at most for some tens of microseconds, and only while that is sensible. Returns whether it is
+/// done.
+#[inline]
+pub(crate) fn spin_until(done: &mut impl FnMut() -> bool) -> bool {
+    if done() {
+        return true;
+    }
+    if !may_spin() {
+        return false;
+    }
+    // A handoff between cores takes tens of nanoseconds: at first look again at once.
+    for _ in 0..64 {
+        if done() {
+            return true;
+        }
+    }
+    spin_long(done)
+}
+
+#[inline(never)]
+fn spin_long(done: &mut impl FnMut() -> bool) -> bool {
+    let end = weft_sys::clock::ticks() + SPIN_US * weft_sys::clock::ticks_per_us();
+    loop {
+        for _ in 0..16 {
+            if done() {
+                return true;
+            }
+            core::hint::spin_loop();
+        }
+        if !may_spin() || weft_sys::clock::ticks() > end {
+            return false;
+        }
+    }
+}
+
+/// Returns once `done` does: spins for a bounded time where that is sensible, then parks between tries. Whoever makes
+/// `done` true must `unpark` this thread afterwards.
+#[inline]
+pub fn wait_until(mut done: impl FnMut() -> bool) {
+    while !spin_until(&mut done) {
+        park();
+    }
+}

@@ -1,0 +1,121 @@
+//! Many threads wait for one event.
+//!
+//! A set has a list per home worker and one for threads without a worker. A rank that waits adds itself to its own
+//! list (one atomic operation on a line only its worker and the waker use) and switches away; its parking state is
+//! not touched. Waking takes each list whole (one atomic operation each) and hands it to its worker as one chain: the
+//! waker touches no sleeper.
+//!
+//! Who touches what: a thread is in a list or runnable, never both, and whoever takes a list owns all its threads and
+//! must make them runnable, exactly once. [`Thread::unpark`] meanwhile only leaves a token.
+//!
+//! Races closed:
+//! - *The event happens between the check and the entry into the list*: a waiter checks again after it has entered
+//!   (full barrier between); the waker makes the condition true before it takes the list (full barrier between). So
+//!   one sees the other.
+//! - *A waiter that finds the condition true when it has entered* cannot leave the list's middle. It takes the list
+//!   itself, wakes all in it (they check their condition again), and leaves its core like the others. If a waker was
+//!   faster, that waker makes it runnable.
+//! - *A rank in the list that is still leaving its core*: `on_core`, see [`context`](crate::context).
+
+use weft_sync::CachePadded;
+use weft_sync::atomic::Ordering;
+use weft_sync::queue::{Chain, Gathering};
+
+use crate::pool::home;
+use crate::thread::{Thread, current, spin_until};
+
+/// Threads that wait for an event, for instance the end of a barrier.
+pub struct WaitSet {
+    /// By home worker; the last is for threads without a worker.
+    shards: Box<[CachePadded<Gathering<Thread>>]>,
+}
+
+impl Default for WaitSet {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl WaitSet {
+    /// Creates a set that nobody waits in. Create it after [`start`](crate::start).
+    pub fn new() -> Self {
+        let shards = crate::workers().max(1) + 1;
+        Self { shards: (0..shards).map(|_| CachePadded(Gathering::new())).collect() }
+    }
+
+    #[inline]
+    fn own_shard(&self, me: &Thread) -> &Gathering<Thread> {
+        let last = self.shards.len() - 1;
+        if me.on_workers { &self.shards[me.home as usize % last] } else { &self.shards[last] }
+    }
+
+    /// Returns once `done` does. Whoever makes it true calls [`WaitSet::wake_all`] afterwards. Spins first where that
+    /// is sensible.
+    ///
+    /// `done` runs several times and must not park. Never call this with a lock of the library held. A wake-up by
+    /// [`Thread::unpark`] does not interrupt the wait; its token stays.
+    #[inline]
+    pub fn wait(&self, mut done: impl FnMut() -> bool) {
+        while !spin_until(&mut done) {
+            self.wait_once(&mut done);
+        }
+    }
+
+    fn wait_once(&self, done: &mut impl FnMut() -> bool) {
+        let me = current();
+        let shard = self.own_shard(me);
+        match me.worker() {
+            Some(worker) => {
+                shard.add(me);
+                if done()
+                    && let Some(chain) = shard.take()
+                {
+                    worker.enqueue(chain);
+                }
+                worker.leave(me);
+            }
+            None => {
+                me.listed.store(1, Ordering::Relaxed);
+                shard.add(me);
+                if done() {
+                    wake_listed(shard);
+                }
+                let mut token = false;
+                while me.listed.load(Ordering::Acquire) == 1 {
+                    crate::park();
+                    token = true;
+                }
+                if token {
+                    // It may have been somebody else's wake-up.
+                    me.state.unpark();
+                }
+            }
+        }
+    }
+
+    /// Wakes all who wait: they return if their condition holds.
+    #[inline]
+    pub fn wake_all(&self) {
+        let last = self.shards.len() - 1;
+        for (index, shard) in self.shards[..last].iter().enumerate() {
+            if let Some(chain) = shard.take() {
+                wake_chain(index, chain);
+            }
+        }
+        wake_listed(&self.shards[last]);
+    }
+}
+
+#[inline]
+fn wake_chain(index: usize, chain: Chain<Thread>) {
+    home(index).destination().enqueue(chain);
+}
+
+/// Wakes the threads without a worker.
+fn wake_listed(shard: &Gathering<Thread>) {
+    for thread in shard.take().into_iter().flatten() {
+        // After this store the thread may run on and enter another list; its record stays.
+        thread.listed.store(0, Ordering::Release);
+        crate::Thread::unpark(thread);
+    }
+}

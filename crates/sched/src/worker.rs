@@ -1,0 +1,364 @@
+//! Workers: kernel threads that run ranks.
+//!
+//! A worker has a queue of runnable ranks that it takes from at each switch, an inbox for ranks that others made
+//! runnable, and a context of its own (the *idle context*) that runs when no rank does.
+//!
+//! Who touches what:
+//! - `queue`: the context that runs on the worker's kernel thread (a rank's or the idle one; never two at once) as its
+//!   owner; thieves and the monitor as visitors.
+//! - `remote.inbox`: anybody pushes; whoever has the queue drains it.
+//! - `remote.sleep`: `AWAKE` → `SLEEPING` by the worker, back by the worker or by whoever wakes it.
+//! - `remote.substitute`: where ranks whose home this is are sent; itself, but for while it is stuck. Written by the
+//!   monitor (another worker) and by the worker (itself again).
+//! - `handoff`: by the worker's kernel thread only.
+//!
+//! Races closed:
+//! - *Pushed while falling asleep*: the sleeper writes `SLEEPING`, then looks into the inbox; the pusher pushes, then
+//!   looks at `sleep`; both with a full barrier between, so one sees the other.
+//! - *Two ranks that leave two workers towards each other*: each would wait for the other to be off its core. So a
+//!   rank's context never waits: it hands the rank to its worker's idle context, which nobody waits for.
+//! - *A rank taken by a thief while it is still leaving*: `on_core` tells, see [`context`](crate::context).
+#![allow(unsafe_code)] // Calls the context switch.
+
+use core::cell::Cell;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use core::time::Duration;
+
+use weft_sync::queue::{Chain, Inbox, RunQueue};
+use weft_sync::{Biased, CachePadded};
+use weft_sys::{clock, cpu, futex};
+
+use crate::context::{self, Context};
+use crate::pool::Pool;
+use crate::thread::{Thread, known};
+
+const AWAKE: u32 = 0;
+const SLEEPING: u32 = 1;
+
+/// How long an idle worker looks into its inbox before it tries to steal and then sleeps.
+const POLL_US: u64 = 30;
+
+/// How many ranks a thief takes at most.
+const STEAL: usize = 64;
+
+/// A kernel thread that runs ranks.
+#[repr(C, align(128))]
+pub(crate) struct Worker {
+    queue: Biased<RunQueue<Thread>>,
+    context: Context,
+    handoff: Cell<Option<&'static Thread>>,
+    switches: AtomicU32,
+    running: AtomicPtr<Thread>,
+    pub(crate) index: usize,
+    /// True for the workers that are home to ranks; the others are spares for the monitor.
+    pub(crate) is_home: bool,
+    several: AtomicBool,
+    pub(crate) kernel_thread: AtomicU32,
+    remote: CachePadded<Remote>,
+}
+
+struct Remote {
+    inbox: Inbox<Thread>,
+    sleep: AtomicU32,
+    substitute: AtomicPtr<Worker>,
+}
+
+// SAFETY: everything is atomic but `handoff`, which only the worker's kernel thread touches.
+unsafe impl Sync for Worker {}
+// SAFETY: as above.
+unsafe impl Send for Worker {}
+
+impl Worker {
+    pub(crate) fn new(index: usize, is_home: bool) -> Self {
+        Self {
+            queue: Biased::new(RunQueue::new()),
+            context: Context::running(),
+            handoff: Cell::new(None),
+            switches: AtomicU32::new(0),
+            running: AtomicPtr::default(),
+            index,
+            is_home,
+            several: AtomicBool::new(false),
+            kernel_thread: AtomicU32::new(0),
+            remote: CachePadded(Remote {
+                inbox: Inbox::new(),
+                sleep: AtomicU32::new(AWAKE),
+                substitute: AtomicPtr::default(),
+            }),
+        }
+    }
+
+    /// Tells the worker that there is another core to wait for.
+    pub(crate) fn set_several(&self, several: bool) {
+        self.several.store(several, Ordering::Relaxed);
+    }
+
+    // --- making ranks runnable -------------------------------------------------------------------------------
+
+    /// Returns the worker that ranks at home here are sent to.
+    #[inline]
+    pub(crate) fn destination(&'static self) -> &'static Worker {
+        // SAFETY: null or a `&'static Worker`.
+        unsafe { self.remote.substitute.load(Ordering::Relaxed).as_ref() }.unwrap_or(self)
+    }
+
+    /// Sends ranks at home here to another worker, or (`None`) here again.
+    pub(crate) fn set_substitute(&self, other: Option<&'static Worker>) {
+        let pointer = other.map_or(core::ptr::null_mut(), |w| core::ptr::from_ref(w).cast_mut());
+        self.remote.substitute.store(pointer, Ordering::Relaxed);
+    }
+
+    /// Tells whether ranks at home here are sent elsewhere.
+    pub(crate) fn has_substitute(&self) -> bool {
+        !self.remote.substitute.load(Ordering::Relaxed).is_null()
+    }
+
+    /// Adds runnable ranks, which the caller holds alone, and wakes the worker if it sleeps.
+    #[inline]
+    pub(crate) fn enqueue(&'static self, chain: Chain<Thread>) {
+        if known().is_some_and(|me| core::ptr::eq(me.worker_pointer(), self)) {
+            self.queue.owner(|queue| queue.push(chain));
+        } else {
+            self.send(chain);
+        }
+    }
+
+    /// Adds runnable ranks from outside.
+    #[inline]
+    pub(crate) fn send(&self, chain: Chain<Thread>) {
+        self.remote.inbox.push(chain);
+        self.wake();
+    }
+
+    /// Wakes the worker if it sleeps.
+    #[inline]
+    pub(crate) fn wake(&self) {
+        if self.remote.sleep.load(Ordering::SeqCst) == SLEEPING {
+            self.wake_slow();
+        }
+    }
+
+    #[cold]
+    fn wake_slow(&self) {
+        if self.remote.sleep.swap(AWAKE, Ordering::SeqCst) == SLEEPING {
+            futex::wake(&self.remote.sleep, 1);
+        }
+    }
+
+    // --- switching -------------------------------------------------------------------------------------------
+
+    /// Takes the next runnable rank. Called on the worker's kernel thread.
+    #[inline]
+    fn next(&self) -> Option<&'static Thread> {
+        let inbox = &self.remote.inbox;
+        self.queue.owner(|queue| {
+            if !inbox.is_empty() {
+                inbox.drain_to(queue);
+            }
+            queue.pop()
+        })
+    }
+
+    /// Leaves the calling rank, which waits or is in a queue, for the next one. Returns when it is resumed.
+    #[inline]
+    pub(crate) fn leave(&'static self, me: &'static Thread) {
+        match self.next() {
+            Some(next) => self.switch_to(me, next),
+            None => self.switch_to_idle(me),
+        }
+    }
+
+    #[inline]
+    fn switch_to(&'static self, me: &'static Thread, next: &'static Thread) {
+        if core::ptr::eq(me, next) {
+            return;
+        }
+        if next.context.on_core() {
+            self.handoff.set(Some(next));
+            return self.switch_to_idle(me);
+        }
+        self.count_switch(next);
+        // SAFETY: `me` calls; `next` came out of a queue, so it is ours, and it is off its core.
+        unsafe { context::switch(&me.context, &next.context) };
+    }
+
+    #[inline(never)]
+    fn switch_to_idle(&self, me: &'static Thread) {
+        self.count();
+        self.running.store(core::ptr::null_mut(), Ordering::Relaxed);
+        // SAFETY: `me` calls; the idle context is resumed only from its own kernel thread, on which it does not run.
+        unsafe { context::switch(&me.context, &self.context) };
+    }
+
+    #[inline]
+    fn count_switch(&'static self, next: &'static Thread) {
+        self.count();
+        self.running.store(core::ptr::from_ref(next).cast_mut(), Ordering::Relaxed);
+        next.set_worker(self);
+    }
+
+    #[inline]
+    fn count(&self) {
+        self.switches.store(self.switches.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// Puts the calling rank behind the runnable ones and switches to the first. Returns whether there was one.
+    pub(crate) fn yield_now(&'static self, me: &'static Thread) -> bool {
+        let inbox = &self.remote.inbox;
+        let next = self.queue.owner(|queue| {
+            if !inbox.is_empty() {
+                inbox.drain_to(queue);
+            }
+            let next = queue.pop()?;
+            queue.push(Chain::one(me));
+            Some(next)
+        });
+        match next {
+            Some(next) => {
+                self.switch_to(me, next);
+                true
+            }
+            None => {
+                // A look that finds nothing is a sign of life all the same.
+                self.count();
+                if self.has_substitute() {
+                    self.set_substitute(None);
+                }
+                false
+            }
+        }
+    }
+
+    /// Tells whether no rank waits for this worker.
+    #[inline]
+    pub(crate) fn nothing_waits(&self) -> bool {
+        self.queue.look().is_empty() && self.remote.inbox.is_empty()
+    }
+
+    #[inline]
+    pub(crate) fn may_spin(&self) -> bool {
+        self.several.load(Ordering::Relaxed) && self.nothing_waits()
+    }
+
+    // --- the idle context ------------------------------------------------------------------------------------
+
+    /// Runs ranks for ever. The calling kernel thread becomes the worker.
+    pub(crate) fn run(&'static self, pool: &'static Pool) -> ! {
+        self.kernel_thread.store(weft_sys::process::kernel_thread_id(), Ordering::Relaxed);
+        // SAFETY: the caller runs the idle context, here.
+        unsafe { self.context.adopt_thread_pointer() };
+        let mut not_ready = 0u32;
+        loop {
+            let Some(next) = self.handoff.take().or_else(|| self.next()) else {
+                self.idle(pool);
+                continue;
+            };
+            if next.context.on_core() {
+                // Another kernel thread is about to finish saving it, unless it lost its core.
+                self.queue.owner(|queue| queue.push(Chain::one(next)));
+                not_ready += 1;
+                if not_ready.is_multiple_of(64) {
+                    cpu::yield_core()
+                } else {
+                    core::hint::spin_loop()
+                }
+                continue;
+            }
+            not_ready = 0;
+            self.count_switch(next);
+            // SAFETY: the idle context calls; `next` came out of a queue and is off its core.
+            unsafe { context::switch(&self.context, &next.context) };
+        }
+    }
+
+    /// Waits until something may be runnable.
+    fn idle(&'static self, pool: &'static Pool) {
+        if self.is_home {
+            if self.has_substitute() {
+                self.set_substitute(None);
+            }
+            let end = clock::ticks() + POLL_US * clock::ticks_per_us();
+            loop {
+                for _ in 0..32 {
+                    if !self.remote.inbox.is_empty() {
+                        return;
+                    }
+                    core::hint::spin_loop();
+                }
+                if clock::ticks() > end {
+                    break;
+                }
+            }
+            if self.steal(pool) {
+                return;
+            }
+        }
+        self.remote.sleep.swap(SLEEPING, Ordering::SeqCst);
+        weft_sync::facade::fence_after_rmw();
+        if self.remote.inbox.is_empty() {
+            pool.worker_sleeps();
+            while self.remote.sleep.load(Ordering::Acquire) == SLEEPING {
+                if !futex::wait_for(&self.remote.sleep, SLEEPING, Some(Duration::from_secs(3600))) {
+                    break;
+                }
+            }
+            pool.worker_wakes();
+        }
+        self.remote.sleep.store(AWAKE, Ordering::SeqCst);
+        if self.is_home && self.remote.inbox.is_empty() {
+            // Woken without work: by the monitor, to help another worker.
+            self.steal(pool);
+        }
+    }
+
+    /// Takes some of the ranks that wait for another worker. Returns whether there were any.
+    fn steal(&'static self, pool: &'static Pool) -> bool {
+        let workers = pool.all_workers();
+        for step in 1..workers.len() {
+            let victim = &workers[(self.index + step) % workers.len()];
+            if victim.nothing_waits() {
+                continue;
+            }
+            let loot = RunQueue::new();
+            victim.queue.visit(|queue| {
+                victim.remote.inbox.drain_to(queue);
+                queue.split(&loot, STEAL);
+            });
+            if !loot.is_empty() {
+                self.queue.owner(|queue| loot.take_all(queue));
+                return true;
+            }
+        }
+        false
+    }
+
+    // --- for the monitor -------------------------------------------------------------------------------------
+
+    /// Moves all ranks that wait here to another worker. Returns false if the owner was in the way.
+    pub(crate) fn move_all(&self, to: &Worker) -> bool {
+        let loot = RunQueue::new();
+        let done = self.queue.visit(|queue| {
+            self.remote.inbox.drain_to(queue);
+            queue.take_all(&loot);
+        });
+        while let Some(thread) = loot.pop() {
+            to.remote.inbox.push(Chain::one(thread));
+        }
+        to.wake();
+        done.is_some()
+    }
+
+    pub(crate) fn switches(&self) -> u32 {
+        self.switches.load(Ordering::Relaxed)
+    }
+
+    /// Returns the rank's thread that runs here, if any.
+    pub(crate) fn running(&self) -> Option<&'static Thread> {
+        // SAFETY: null or a `&'static Thread`.
+        unsafe { self.running.load(Ordering::Relaxed).as_ref() }
+    }
+
+    pub(crate) fn is_asleep(&self) -> bool {
+        self.remote.sleep.load(Ordering::SeqCst) == SLEEPING
+    }
+}
