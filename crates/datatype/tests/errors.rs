@@ -5,7 +5,7 @@ use weft_base::{Error, Result};
 use weft_datatype::Datatype;
 
 fn message(result: Result<Datatype>, class: i32) -> String {
-    let Err(Error { class: found, message }) = result else { panic!("the call should fail") };
+    let Err(Error { class: found, message, .. }) = result else { panic!("the call should fail") };
     assert_eq!(found, class, "{message}");
     message.into_owned()
 }
@@ -55,4 +55,13 @@ fn extreme_bounds_are_refused_without_overflow() {
     let down = Datatype::resized(0, i64::MIN, int).unwrap();
     assert!(Datatype::contiguous(i64::MAX, &down).is_err());
     assert!(Datatype::subarray(&[2], &[1], &[1], c::MPI_ORDER_C, &down).is_err());
+    // Products of process numbers and block lengths that no element is at.
+    let double = Datatype::predefined(c::MPI_DOUBLE).unwrap();
+    let (n, cyclic) = (i32::MAX, [c::MPI_DISTRIBUTE_CYCLIC]);
+    for rank in [0, 1, n - 1] {
+        let ty = Datatype::darray(n, rank, &[1 << 58], &cyclic, &[n], &[n], c::MPI_ORDER_C, double).unwrap();
+        assert!(ty.size() > 0 && ty.extent() == 1 << 61);
+        let ty = Datatype::darray(n, rank, &[5], &cyclic, &[n], &[n], c::MPI_ORDER_C, double).unwrap();
+        assert_eq!(ty.size(), if rank == 0 { 40 } else { 0 });
+    }
 }
