@@ -12,6 +12,8 @@
 //!
 //! What this crate does not know: handles, communicators, error handlers, messages.
 
+#![cfg(not(loom))] // The model, tests/rendezvous_model.rs, takes the protocol's file alone.
+
 mod allgather;
 mod allreduce;
 mod alltoall;
@@ -31,7 +33,6 @@ mod scatter;
 mod selection;
 mod shared;
 mod team;
-mod wait;
 
 pub use buffer::{Data, Operator};
 pub use call::Call;

@@ -35,14 +35,10 @@
 //!   rank stores `completed` before it looks for sleepers; the wait set orders the two.
 
 use weft_sync::CachePadded;
+use weft_sync::atomic::{AtomicU64, Ordering};
 
-#[cfg(not(loom))]
-use core::sync::atomic::{AtomicU64, Ordering};
-#[cfg(loom)]
-use loom::sync::atomic::{AtomicU64, Ordering};
-
-/// How many rounds may be under way at once; the size of every ring.
-pub const DEPTH: usize = 4;
+/// How many rounds may be under way at once; the size of every ring. The model uses the smallest that works.
+pub const DEPTH: usize = if cfg!(loom) { 2 } else { 4 };
 
 const COUNT_BITS: u32 = 24;
 const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;

@@ -2,12 +2,12 @@
 #![allow(unsafe_code)] // The slots: memory that several ranks write and read, ordered by the rendezvous.
 
 use crate::rendezvous::{DEPTH, Rendezvous};
-use crate::wait::WaitSet;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, AtomicU64};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
+use weft_sched::WaitSet;
 use weft_sync::{CachePadded, Lock};
 
 /// What a rank tells the others about its part in the rounds under way.

@@ -28,7 +28,7 @@ impl Team {
     /// Joins the ranks of a communicator: `context` is its number, unique among the live ones of this process;
     /// `world_rank` translates its ranks. Waits for nobody.
     pub fn join(context: u32, size: u32, rank: u32, world_rank: impl Fn(u32) -> u32) -> Self {
-        Self::join_at(context, size, rank, |r| crate::wait::home_worker(world_rank(r)))
+        Self::join_at(context, size, rank, |r| weft_sched::home_worker(world_rank(r)))
     }
 
     /// Joins as [`Team::join`] does, with ranks on given workers.
