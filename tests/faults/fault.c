@@ -1,0 +1,64 @@
+// Commits the fault its first argument names, on the rank its second one names (1 unless given).
+#include <mpi.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static volatile int zero;
+static int *volatile nowhere;
+
+__attribute__((noinline)) static int read_nowhere(void) { return *nowhere + 1; }
+__attribute__((noinline)) static int divide(int x) { return x / zero; }
+__attribute__((noinline)) static int dig(int depth) {
+  volatile char hole[2048];
+  hole[0] = (char)depth;
+  return dig(depth + 1) + hole[0];
+}
+static void *fault_in_thread(void *argument) { return (void *)(long)read_nowhere() + (long)argument; }
+static void own_handler(int signal) { _exit(40 + signal); }
+static int compare(const void *a, const void *b) { return read_nowhere() + (a == b); }
+
+int main(int argc, char **argv) {
+  const char *what = argc > 1 ? argv[1] : "";
+  int rank, size, who = argc > 2 ? atoi(argv[2]) : 1, value = 100;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (!strcmp(what, "own handler")) signal(SIGSEGV, own_handler);
+  if (!strcmp(what, "own term")) signal(SIGTERM, own_handler);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) printf("ready\n"), fflush(stdout);
+  if (rank == who) {
+    if (!strcmp(what, "null") || !strcmp(what, "own handler")) return read_nowhere();
+    if (!strcmp(what, "call")) ((void (*)(void))nowhere)();
+    if (!strcmp(what, "divide")) return divide(value);
+    if (!strcmp(what, "overflow")) return dig(0);
+    if (!strcmp(what, "illegal")) __builtin_trap();
+    if (!strcmp(what, "abort")) abort();
+    if (!strcmp(what, "raise")) raise(SIGBUS);
+    if (!strcmp(what, "exit")) exit(3);
+    if (!strcmp(what, "exit 0")) exit(0);
+    if (!strcmp(what, "_exit")) _exit(4);
+    if (!strcmp(what, "MPI_Abort")) MPI_Abort(MPI_COMM_WORLD, 9);
+    if (!strcmp(what, "library")) { int list[] = {2, 1}; qsort(list, 2, sizeof *list, compare); }
+    if (!strcmp(what, "heap")) for (size_t i = 0;; i++) ((volatile char *)malloc(16))[i * 4096] = 1;
+    if (!strcmp(what, "thread")) {
+      pthread_t thread;
+      pthread_create(&thread, NULL, fault_in_thread, NULL);
+      pthread_join(thread, NULL);
+    }
+    if (!strcmp(what, "error")) MPI_Send(&value, 1, MPI_INT, size + 5, 0, MPI_COMM_WORLD);
+  }
+  if (!strcmp(what, "all")) return read_nowhere();
+  if (!strcmp(what, "spin")) for (;;) zero = 0;
+  if (!strcmp(what, "deadlock")) {
+    if (rank == 0) MPI_Barrier(MPI_COMM_WORLD);
+    else MPI_Recv(&value, 1, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+  if (!strcmp(what, "wait") && rank == 0) pause();
+  MPI_Finalize();
+  return 0;
+}
