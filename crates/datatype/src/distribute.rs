@@ -66,10 +66,11 @@ impl Part {
             return Self { layout: Placed::empty(), copies: 0, low: 0, high: 0, extent: ex * size };
         }
         let block = self.layout.clone().repeated(length as u64, ex);
-        let blocks = block.repeated(whole as u64, step * ex).moved(start * ex);
-        let tail = self.layout.repeated(rest as u64, ex).moved((start + whole * step) * ex);
-        let last =
-            if rest > 0 { start + whole * step + rest - 1 } else { start + (whole - 1) * step + length - 1 };
+        // `step` is a distance within the array only if it is taken; else it may be anything.
+        let behind = start.wrapping_add(whole.wrapping_mul(step));
+        let blocks = block.repeated(whole as u64, step.wrapping_mul(ex)).moved(start * ex);
+        let tail = self.layout.repeated(rest as u64, ex).moved(behind.wrapping_mul(ex));
+        let last = if rest > 0 { behind + rest - 1 } else { behind.wrapping_sub(step) + length - 1 };
         let (first, last) = (start * ex, last * ex);
         Self {
             layout: Placed::sequence([blocks, tail]),
@@ -235,5 +236,6 @@ fn cyclic(part: Part, darg: i64, gsize: i64, r: i64, psize: i64) -> Part {
     let rest = gsize - (blocks - 1) * darg;
     let short = mine > 0 && (blocks - 1) % psize == r && rest < darg;
     let whole = mine - i64::from(short);
-    part.dimension(gsize, r * darg, darg, whole, psize * darg, if short { rest } else { 0 })
+    let (start, step) = (r.wrapping_mul(darg), psize.wrapping_mul(darg));
+    part.dimension(gsize, start, darg, whole, step, if short { rest } else { 0 })
 }

@@ -79,7 +79,7 @@ impl Random {
     }
 
     /// `random`, `rand`
-    pub fn next(&mut self) -> i32 {
+    pub fn draw(&mut self) -> i32 {
         let mut result = 0;
         // SAFETY: initialised data and a place for the result.
         unsafe { random_r(self.data(), &mut result) };
@@ -202,8 +202,8 @@ mod tests {
         unsafe {
             for _ in 0..50 {
                 let expected = random();
-                assert_eq!(c_long::from(one.next()), expected);
-                assert_eq!(c_long::from(two.next()), expected);
+                assert_eq!(c_long::from(one.draw()), expected);
+                assert_eq!(c_long::from(two.draw()), expected);
                 assert_eq!(one.erand48(null), drand48());
             }
             srandom(42);
@@ -211,7 +211,7 @@ mod tests {
             one.seed(42);
             one.seed48(42);
             for _ in 0..50 {
-                assert_eq!(c_long::from(one.next()), random());
+                assert_eq!(c_long::from(one.draw()), random());
                 assert_eq!(one.nrand48(null), lrand48());
                 assert_eq!(one.jrand48(null), mrand48());
             }
@@ -228,12 +228,12 @@ mod tests {
             }
             let mut buffer = [0i32; 16];
             let before = one.init_state(5, buffer.as_mut_ptr().cast(), 64);
-            let first = one.next();
+            let first = one.draw();
             assert!(!one.set_state(before).is_null());
-            assert_eq!(c_long::from(one.next()), random(), "the first sequence goes on");
+            assert_eq!(c_long::from(one.draw()), random(), "the first sequence goes on");
             one.set_state(buffer.as_mut_ptr().cast());
             one.seed(5);
-            assert_eq!(one.next(), first);
+            assert_eq!(one.draw(), first);
         }
     }
 }

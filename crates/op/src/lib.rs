@@ -190,11 +190,11 @@ impl Op {
         inout: *mut u8,
         count: u64,
     ) {
-        if let (Inner::Predefined { kernels, .. }, Some(basic)) = (&self.0, ty.as_predefined()) {
-            if let Some(kernel) = kernels[basic.index()] {
-                // SAFETY: the caller's promise; the kernel belongs to the element type.
-                return unsafe { kernel(input, inout, count as usize) };
-            }
+        if let (Inner::Predefined { kernels, .. }, Some(basic)) = (&self.0, ty.as_predefined())
+            && let Some(kernel) = kernels[basic.index()]
+        {
+            // SAFETY: the caller's promise; the kernel belongs to the element type.
+            return unsafe { kernel(input, inout, count as usize) };
         }
         // SAFETY: the caller's promise.
         unsafe { self.apply_other(ty, handle, input, inout, count) }

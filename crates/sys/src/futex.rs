@@ -40,6 +40,7 @@ pub fn wake(word: &AtomicU32, count: u32) {
 /// Wakes up to `count` sleepers of the word at `address`, which need not exist any more: the kernel uses it as a key
 /// only. For a waker whose word may be freed by the thread it wakes.
 #[inline]
+#[allow(clippy::not_unsafe_ptr_arg_deref)] // Nothing is read through it.
 pub fn wake_address(address: *const u32, count: u32) {
     // SAFETY: the kernel does not touch the memory for a private wake; an unmapped address only yields an error.
     unsafe {

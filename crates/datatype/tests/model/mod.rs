@@ -84,8 +84,11 @@ pub enum Recipe {
     Subarray(Vec<(i64, i64, i64)>, bool, Box<Recipe>),
 }
 
-/// Kinds used at the leaves: handle, and the elements of the kind.
-pub const BASICS: [(weft_base::abi::Datatype, &[(i64, u64)], i64); 7] = [
+/// A kind used at the leaves: its handle, its elements as (displacement, size), its extent.
+type Leaf = (weft_base::abi::Datatype, &'static [(i64, u64)], i64);
+
+/// Kinds used at the leaves.
+pub const BASICS: [Leaf; 7] = [
     (c::MPI_BYTE, &[(0, 1)], 1),
     (c::MPI_SHORT, &[(0, 2)], 2),
     (c::MPI_INT, &[(0, 4)], 4),

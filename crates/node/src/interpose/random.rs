@@ -13,11 +13,11 @@ fn random_of(rank: &'static RankState) -> MutexGuard<'static, Random> {
 
 replace! {
     /// Returns the rank's next random number.
-    fn rand() -> c_int [rank] { random_of(rank).next() }
+    fn rand() -> c_int [rank] { random_of(rank).draw() }
     /// Seeds the rank's random numbers.
     fn srand(seed: c_uint) [rank] { random_of(rank).seed(seed) }
     /// Returns the rank's next random number.
-    fn random() -> c_long [rank] { random_of(rank).next().into() }
+    fn random() -> c_long [rank] { random_of(rank).draw().into() }
     /// Seeds the rank's random numbers.
     fn srandom(seed: c_uint) [rank] { random_of(rank).seed(seed) }
     /// Gives the rank's random numbers another state.
