@@ -33,7 +33,6 @@ pub struct Held {
     pub hooks: &'static NodeHooks,
     copies: Box<[OnceLock<Copy>]>,
     phases: Box<[AtomicU8]>,
-    threads: Box<[OnceLock<&'static Thread>]>,
     remaining: AtomicU32,
     /// Exit code of the first rank that ended with one other than 0, or -1.
     failure: AtomicI64,
@@ -98,7 +97,6 @@ impl Held {
             hooks,
             copies: (0..ranks).map(|_| OnceLock::new()).collect(),
             phases: (0..ranks).map(|_| AtomicU8::new(phase::LOADING)).collect(),
-            threads: (0..ranks).map(|_| OnceLock::new()).collect(),
             remaining: AtomicU32::new(ranks),
             failure: AtomicI64::new(-1),
             ending: AtomicBool::new(false),
@@ -115,6 +113,7 @@ impl Held {
         held.announce_program();
         threads::start(&held.description)?;
         held.load()?;
+        threads::loaded();
         Ok(held)
     }
 
@@ -173,7 +172,6 @@ impl Held {
 
     /// Notes a rank's own thread, when it begins.
     pub fn began(&self, rank: u32) {
-        let _ = self.threads[rank as usize].set(weft_sched::current());
         self.phases[rank as usize].store(phase::STARTED, Ordering::Release);
     }
 
@@ -292,7 +290,7 @@ impl Held {
         let state = |rank: usize| match self.phases[rank].load(Ordering::Acquire) {
             phase::LOADING => "is being loaded".to_owned(),
             phase::ENDED => "has ended".into(),
-            _ => self.threads[rank].get().map_or_else(String::new, |thread| threads::describe(thread)),
+            _ => weft_sched::thread_of(rank as u32).map_or_else(String::new, threads::describe),
         };
         (0..self.copies.len()).map(|rank| RankState { rank: rank as u32, state: state(rank) }).collect()
     }

@@ -1,46 +1,98 @@
 //! Ranks as threads of the scheduler.
+#![allow(unsafe_code)] // Waits for the end of the process in a thread that must not go on.
 
+use std::sync::OnceLock;
 use weft_base::job::Job;
-use weft_sched::Thread;
+use weft_sched::{Config, Life, Scheduler, Thread};
+use weft_sys::cpu;
 
-/// Starts the scheduler.
-pub fn start(_job: &Job) -> Result<(), String> {
+/// The processors this process may use: those of threads that ranks create, which must not stay where their
+/// creator's worker is bound.
+static PROCESSORS: OnceLock<Vec<usize>> = OnceLock::new();
+
+/// Starts the scheduler. Until [`loaded`] is called, ranks that all wait are no deadlock: more may come.
+///
+/// # Errors
+/// Says which limit of the system stands in the way.
+pub fn start(job: &Job) -> Result<(), String> {
+    let _ = PROCESSORS.set(cpu::affinity().unwrap_or_default());
+    let config = Config {
+        ranks: job.ranks(),
+        workers: job.workers.unwrap_or(0) as usize,
+        scheduler: if job.kernel_scheduler { Scheduler::Kernel } else { Scheduler::Auto },
+        bind: job.bind,
+        on_worker_start: || {
+            // Without it a crash is still reported, but for a stack overflow.
+            let _ = weft_diagnose::install_alternate_stack();
+        },
+        ..Config::default()
+    };
+    weft_sched::start(config).map_err(|error| error.to_string())?;
+    weft_sched::expect_events(true);
+    weft_sched::on_deadlock(|| {
+        if let Some(job) = crate::job::current() {
+            job.deadlock();
+        }
+    });
     Ok(())
 }
 
+/// Says that all ranks have been spawned.
+pub fn loaded() {
+    weft_sched::expect_events(false);
+}
+
 /// Lets a rank begin.
+///
+/// # Errors
+/// Says which limit of the system stands in the way.
 pub fn spawn(rank: u32, entry: Box<dyn FnOnce() + Send>) -> Result<(), String> {
-    let begin = move || {
-        weft_sched::current().set_process(rank, core::ptr::null_mut());
-        let _ = weft_diagnose::install_alternate_stack();
-        entry()
-    };
-    std::thread::Builder::new().stack_size(8 << 20).spawn(begin).map(drop).map_err(|error| error.to_string())
+    weft_sched::spawn_rank(rank, entry).map_err(|error| error.to_string())
 }
 
 /// Makes the calling thread one of its creator's rank.
 pub fn inherit(creator: &'static Thread) {
-    weft_sched::current().set_process(creator.rank(), creator.process());
+    weft_sched::inherit(creator);
+    if let Some(processors) = PROCESSORS.get().filter(|processors| !processors.is_empty()) {
+        // A refusal leaves the thread where it is, which is no error.
+        let _ = cpu::bind(processors);
+    }
 }
 
 /// Ends the calling thread of a rank that has ended.
-pub fn finish(_is_main: bool) -> ! {
+pub fn finish(is_main: bool) -> ! {
+    if is_main {
+        weft_sched::finish_current_rank()
+    }
     loop {
-        std::thread::park();
+        // SAFETY: waits for the end of the process. Returning to the program that called `exit` is no choice.
+        unsafe { libc::pause() };
     }
 }
 
 /// Returns the calling thread's rank; safe in a signal handler.
 pub fn rank_in_handler() -> u32 {
-    weft_sched::current().rank()
+    weft_sched::known().map_or(weft_sched::NO_RANK, Thread::rank)
 }
 
-/// Tells whether the calling thread's stack overflowed.
-pub fn overflowed(_address: usize, _stack_pointer: usize) -> Option<(usize, usize)> {
-    None
+/// Tells whether the calling thread's stack overflowed: nothing but the guard at its lower end refuses access, and no
+/// function but one too deep has its stack pointer below.
+pub fn overflowed(address: usize, stack_pointer: usize) -> Option<(usize, usize)> {
+    let stack = weft_sched::known()?.stack();
+    let below = stack.start.saturating_sub(stack.len())..stack.start;
+    let is_overflow = stack.contains(&address) || below.contains(&stack_pointer);
+    (is_overflow && !stack.is_empty()).then_some((stack.start, stack.len()))
 }
 
-/// Says what a thread is doing.
-pub fn describe(_thread: &'static Thread) -> String {
-    "is running".into()
+/// Says what a rank's thread is doing.
+pub fn describe(thread: &'static Thread) -> String {
+    let call = thread.call();
+    match (thread.life(), thread.is_running(), call.is_empty()) {
+        (Life::New, ..) => "is being loaded".into(),
+        (Life::Ended, ..) => "has ended".into(),
+        (_, true, true) => "runs, and has called no MPI function yet".into(),
+        (_, true, false) => format!("runs; its last MPI call is {call}"),
+        (_, false, true) => "waits for its turn to run".into(),
+        (_, false, false) => format!("waits in {call}"),
+    }
 }
