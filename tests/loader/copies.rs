@@ -44,18 +44,35 @@ fn large_tables_and_zeroed_memory_are_private() {
 #[test]
 fn inline_and_template_statics_are_private() {
     let shop = Workshop::new("unique");
-    let source = r#"
-        #include <cstdio>
+    let header = r#"
         template <class T> struct Count { static int value; };
         template <class T> int Count<T>::value = 0;
         inline int &local() { static int value; return value; }
-        inline int shared_inline = 5;
+        inline int common = 5;
+    "#;
+    shop.write("header.h", header);
+    let library = "#include \"header.h\"\nint add(int n) { Count<int>::value += n, local() += n, common += n; return common; }";
+    shop.write("adds.cc", library);
+    shop.compile(
+        "g++",
+        &["-std=c++17", "-shared", "-fPIC", "adds.cc", "-o", "libadds.so", "-Wl,-soname,libadds.so"],
+    );
+    let source = r#"
+        #include "header.h"
+        #include <cstdio>
+        int add(int);
         int main() {
-            Count<int>::value += weft_rank(), local() += weft_rank(), shared_inline += weft_rank();
-            std::printf("%d %d %d %d\n", weft_rank(), Count<int>::value, local(), shared_inline);
+            int rank = weft_rank();
+            Count<int>::value += rank, local() += rank;
+            int sum = add(rank);
+            std::printf("%d %d %d %d %d\n", rank, Count<int>::value, local(), common, sum);
         }"#;
-    let program = shop.program_cxx("unique", source, &["-rdynamic", "-std=c++17"]);
-    assert_eq!(shop.run(8, &program), each(8, |r| format!("{r} {r} {r} {}", r + 5)));
+    let flags = ["-std=c++17", "-L.", "-l:libadds.so"];
+    let line = |r| format!("{r} {0} {0} {1} {1}", 2 * r, r + 5);
+    let program = shop.program_cxx("unique", source, &[&flags[..], &["-rdynamic"]].concat());
+    assert_eq!(shop.run(8, &program), each(8, line));
+    let program = shop.program_shared("g++", "unique-shared", source, &flags);
+    assert_eq!(shop.run(8, &program), each(8, line));
 }
 
 #[test]
@@ -67,15 +84,11 @@ fn unique_symbols_stay_private_for_later_lookups() {
         inline int counter = 5;
         int main() {
             counter += weft_rank();
-            Dl_info info;
-            dladdr((void *)&counter, &info);
-            void *self = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
-            int *found = self ? (int *)dlsym(self, "counter") : 0;
-            (void)found;
-            std::printf("%d %d\n", weft_rank(), counter);
+            int own = dlsym(RTLD_DEFAULT, "counter") == (void *)&counter;
+            std::printf("%d %d %d\n", weft_rank(), counter, own);
         }"#;
     let program = shop.program_cxx("later", source, &["-rdynamic", "-std=c++17", "-ldl"]);
-    assert_eq!(shop.run(4, &program), each(4, |r| format!("{r} {}", r + 5)));
+    assert_eq!(shop.run(4, &program), each(4, |r| format!("{r} {} 1", r + 5)));
 }
 
 #[test]
@@ -238,6 +251,36 @@ fn references_to_library_data_can_be_redirected() {
     let output = shop.host(&["--redirect-getopt"], 5, &program).output().expect("a run");
     let line = |r| format!("{r} {0} {0} {0}", 1000 + r);
     assert_eq!(lines_of(&output), each(5, line));
+}
+
+#[test]
+fn functions_named_like_libcs_are_the_programs_own() {
+    let shop = Workshop::new("same names");
+    shop.library(
+        "libclash.so",
+        "int y0f(int x) { return x + 1; } int index(int x) { return x + 2; } int both(int x) { return y0f(index(x)); }",
+        &["-fno-builtin"],
+    );
+    let source = r#"
+        #include <stdio.h>
+        int both(int), index(int);
+        int y0f(int x) { return x + 100; }
+        int main(void) { printf("%d %d %d\n", weft_rank(), both(weft_rank()), index(0)); return 0; }"#;
+    let program = shop.program("clash", source, &["-fno-builtin", "-L.", "-l:libclash.so"]);
+    assert_eq!(shop.run(3, &program), each(3, |r| format!("{r} {} 2", r + 102)));
+}
+
+#[test]
+fn what_a_program_defines_itself_is_not_redirected() {
+    let shop = Workshop::new("own definition");
+    shop.library("libreader.so", "#include <unistd.h>\nint read_it(void) { return optind; }", &[]);
+    let source = r#"
+        #include <stdio.h>
+        int read_it(void), optind = 7;
+        int main(void) { printf("%d %d %d\n", weft_rank(), optind, read_it()); return 0; }"#;
+    let program = shop.program("defines", source, &["-L.", "-l:libreader.so"]);
+    let output = shop.host(&["--redirect-getopt"], 2, &program).output().expect("a run");
+    assert_eq!(lines_of(&output), each(2, |r| format!("{r} 7 7")));
 }
 
 #[test]

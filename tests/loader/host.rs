@@ -89,7 +89,7 @@ unsafe extern "C" fn __libc_start_main(
     }
 }
 
-/// Fails a copy that `exit`s: that is the real host's work.
+/// Loads all copies before the first one starts.
 fn load(program: &Program, count: usize, redirect: bool) -> Vec<&'static Copy> {
     let mut copies = Vec::new();
     for index in 0..count {
@@ -104,8 +104,7 @@ fn load(program: &Program, count: usize, redirect: bool) -> Vec<&'static Copy> {
             // Each rank starts with its own index as `optind`, which no other variable of the process holds.
             let own: &'static mut [usize; 2] = Box::leak(Box::new([1000 + index, 0]));
             // SAFETY: the variable is as large as the symbol and lives for ever; the copy does not run yet.
-            let places = unsafe { copy.redirect("optind", own.as_ptr() as usize) };
-            assert!(places > 0, "nobody refers to optind");
+            unsafe { copy.redirect("optind", own.as_ptr() as usize) };
         }
         copies.push(copy);
     }

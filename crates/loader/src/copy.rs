@@ -78,6 +78,13 @@ pub(crate) fn load_shared(paths: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
+/// Tells whether the host or a library it was linked with defines a symbol: the linker finds those first.
+pub(crate) fn host_defines(symbol: &str) -> bool {
+    let Ok(name) = CString::new(symbol) else { return false };
+    // SAFETY: the handle of the host itself, which stays valid; looking up a name has no effect.
+    unsafe { !libc::dlsym(libc::dlopen(std::ptr::null(), libc::RTLD_NOW), name.as_ptr()).is_null() }
+}
+
 /// Creates the file that edited tables are mapped from after loading, if edits must stay visible.
 pub(crate) fn write_edited(path: &Path, original: &[u8], template: &Template) -> Result<Option<File>> {
     if !template.maps.iter().any(|map| map.edited) {
@@ -216,6 +223,12 @@ impl Program {
             }
             settle(object, bases[position])?;
         }
+        for (object, slot, owner, value) in &self.inner.corrections {
+            let target = (bases[*owner] + *value as usize).wrapping_add(slot.addend as usize);
+            // SAFETY: the slot lies in the object's writable data, as the template's maker checked, and nothing of
+            // the copy runs yet.
+            unsafe { ((bases[*object] + slot.address as usize) as *mut usize).write_unaligned(target) };
+        }
         let entry = bases[0] + objects[0].template.entry as usize;
         Ok(Copy { program: self.clone(), bases, entry, index, frame: Frame::default() })
     }
@@ -333,7 +346,7 @@ impl Copy {
     /// not be running.
     pub unsafe fn redirect(&self, symbol: &str, address: usize) -> usize {
         let inner = &self.program.inner;
-        if inner.own_names.contains(symbol) {
+        if inner.own_names.contains_key(symbol) {
             return 0;
         }
         let mut changed = 0;

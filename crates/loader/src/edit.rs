@@ -10,7 +10,7 @@
 //! | `STB_GNU_UNIQUE` → `STB_WEAK` | inline and template statics of C++ are one object for all copies |
 //! | rename `DT_INIT`, `DT_FINI` and the arrays | constructors run while loading, on the wrong thread |
 //! | rename `DT_SONAME` | the next request for that library's name finds this rank's copy |
-//! | drop `PT_GNU_RELRO` | slots for data of libc cannot be redirected, and it costs a mapping |
+//! | drop `PT_GNU_RELRO` | the linker protects pages that get replaced anyway: a system call and a mapping each |
 //! | private libraries by path | the linker finds the copy of another rank, or the original |
 
 use crate::error::ErrorKind;
@@ -86,7 +86,7 @@ pub(crate) struct Template {
     pub span: (u64, u64),
     pub entry: u64,
     pub hooks: Hooks,
-    /// Holds the slots for each symbol that this object imports.
+    /// Holds the slots for each symbol that this object looks up, its own ones included.
     pub slots: HashMap<Box<str>, Vec<Slot>>,
 }
 
@@ -458,8 +458,7 @@ fn slots(image: &Image<'_>) -> Result<HashMap<Box<str>, Vec<Slot>>, Fault> {
             continue;
         }
         let writable = image.loads().any(|s| s.is_writable() && s.holds(r.address) && s.holds(r.address + 7));
-        if let Some(symbol) = image.symbol(r.symbol).filter(|s| !s.defined && writable && !s.name.is_empty())
-        {
+        if let Some(symbol) = image.symbol(r.symbol).filter(|s| writable && !s.name.is_empty()) {
             // Slots of the offset table ignore the addend.
             let addend = if r.kind == relocation::ABSOLUTE { r.addend } else { 0 };
             all.entry(symbol.name.into()).or_default().push(Slot { address: r.address, addend });

@@ -1,11 +1,13 @@
 //! A program made ready for loading: its parts, their templates and the order of their constructors.
 
-use crate::edit::Template;
+use crate::edit::{Slot, Template};
 use crate::error::{Error, ErrorKind, Result};
 use crate::examine;
+use crate::image::Symbol;
 use crate::libraries::{Search, System};
 use crate::parts::{self, Need, Part};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use object::elf;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -23,8 +25,14 @@ pub(crate) struct Inner {
     pub objects: Vec<Object>,
     /// Lists the objects so that each comes after those it needs.
     pub order: Vec<usize>,
-    /// Lists names that the program or a private library defines: references to them are not libc's.
-    pub own_names: HashSet<Box<str>>,
+    /// Tells for each name that the program or a private library defines who does first, and where: references
+    /// to them are not libc's.
+    pub own_names: HashMap<Box<str>, (usize, u64)>,
+    /// Lists places that the linker fills with a symbol of the host or of libc although the program or a private
+    /// library defines one of that name. In a process of its own the program comes before libc in the order of
+    /// search; here the host and its libraries come first. Each is an object, a place in it, and what belongs
+    /// there: an object and an address in it.
+    pub corrections: Vec<(usize, Slot, usize, u64)>,
 }
 
 #[derive(Debug)]
@@ -73,7 +81,7 @@ impl Program {
     fn from_parts(parts: Vec<Part>) -> Result<Program> {
         let page = crate::copy::page_size();
         let order = order(&parts);
-        let mut own_names = HashSet::new();
+        let mut own_names = HashMap::new();
         let mut objects = Vec::new();
         for part in &parts {
             let image = part.image()?;
@@ -87,11 +95,21 @@ impl Program {
                 .collect();
             let template =
                 Template::new(&image, &private, page).map_err(|fault| parts::at(&part.path, fault))?;
-            own_names.extend(image.symbols().filter(|s| s.defined).map(|s| Box::from(s.name)));
+            for symbol in image.symbols().filter(is_plain_definition) {
+                own_names.entry(Box::from(symbol.name)).or_insert((objects.len(), symbol.value));
+            }
             objects.push(template);
         }
+        let corrections = corrections(&objects, &own_names);
         let objects = parts.into_iter().zip(objects).map(|(part, template)| Object::new(part, template));
-        Ok(Program { inner: Arc::new(Inner { objects: objects.collect::<Result<_>>()?, order, own_names }) })
+        Ok(Program {
+            inner: Arc::new(Inner {
+                objects: objects.collect::<Result<_>>()?,
+                order,
+                own_names,
+                corrections,
+            }),
+        })
     }
 
     /// Returns the program's absolute path.
@@ -119,6 +137,29 @@ impl Object {
             edited,
         })
     }
+}
+
+/// Tells whether a symbol is data or a function that other objects may refer to.
+fn is_plain_definition(symbol: &Symbol<'_>) -> bool {
+    symbol.defined
+        && matches!(symbol.bind, elf::STB_GLOBAL | elf::STB_WEAK | elf::STB_GNU_UNIQUE)
+        && matches!(symbol.kind, elf::STT_NOTYPE | elf::STT_OBJECT | elf::STT_FUNC)
+}
+
+fn corrections(
+    objects: &[Template],
+    own_names: &HashMap<Box<str>, (usize, u64)>,
+) -> Vec<(usize, Slot, usize, u64)> {
+    let mut all = Vec::new();
+    for (index, template) in objects.iter().enumerate() {
+        for (name, slots) in &template.slots {
+            let Some((owner, value)) = own_names.get(name).filter(|_| crate::copy::host_defines(name)) else {
+                continue;
+            };
+            all.extend(slots.iter().map(|slot| (index, *slot, *owner, *value)));
+        }
+    }
+    all
 }
 
 /// Lists the shared libraries that have to be in the process before a copy is loaded.
