@@ -7,9 +7,12 @@ pub(crate) use weft_mpi::errors::Object;
 
 use core::ffi::c_int;
 
-/// Notes which call the current thread is in, for reports.
+/// Notes which call the current thread is in, for reports. It stays noted after the call: clearing it would cost a
+/// store in every call, and a report can tell a rank that waits from one that runs.
 #[inline(always)]
-pub(crate) fn begin(_call: &'static str) {}
+pub(crate) fn begin(call: &'static &'static str) {
+    weft_sched::current().set_call(call);
+}
 
 /// Ends a call: gives an error to the handler of the object it concerns.
 #[inline(always)]

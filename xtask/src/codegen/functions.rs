@@ -113,7 +113,7 @@ fn call(procedure: &Procedure, large: bool, module: &str, arguments: &[Argument]
         // Its value is no error code; nothing it does can wait, so reports need not know of it.
         _ => return value,
     };
-    format!("entry::begin(\"{name}\");\n{call}{end}")
+    format!("entry::begin(&\"{name}\");\n{call}{end}")
 }
 
 /// Tells whether an `int` it returns is its value and not an error code.

@@ -30,7 +30,7 @@ unsafe extern "C" fn PMPI_Abi_get_info(_info: *mut abi::Info) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Abi_get_version(abi_major: *mut c_int, abi_minor: *mut c_int) -> c_int {
-    entry::begin("MPI_Abi_get_version");
+    entry::begin(&"MPI_Abi_get_version");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::environment::abi_get_version(Out::new(abi_major), Out::new(abi_minor)) };
     entry::finish("MPI_Abi_get_version", result, || Object::None)

@@ -18,7 +18,7 @@ unsafe extern "C" fn PMPI_Allgather(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Allgather");
+    entry::begin(&"MPI_Allgather");
     let result = weft_mpi::collectives::allgather(
         sendbuf,
         Count::from(sendcount),
@@ -41,7 +41,7 @@ unsafe extern "C" fn PMPI_Allgather_c(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Allgather_c");
+    entry::begin(&"MPI_Allgather_c");
     let result =
         weft_mpi::collectives::allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     entry::finish("MPI_Allgather_c", result, || Object::Communicator(comm))
@@ -88,7 +88,7 @@ unsafe extern "C" fn PMPI_Allgatherv(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Allgatherv");
+    entry::begin(&"MPI_Allgatherv");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::collectives::allgatherv(
@@ -116,7 +116,7 @@ unsafe extern "C" fn PMPI_Allgatherv_c(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Allgatherv_c");
+    entry::begin(&"MPI_Allgatherv_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::collectives::allgatherv(
@@ -174,7 +174,7 @@ unsafe extern "C" fn PMPI_Allreduce(
     op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Allreduce");
+    entry::begin(&"MPI_Allreduce");
     let result = weft_mpi::collectives::allreduce(sendbuf, recvbuf, Count::from(count), datatype, op, comm);
     entry::finish("MPI_Allreduce", result, || Object::Communicator(comm))
 }
@@ -188,7 +188,7 @@ unsafe extern "C" fn PMPI_Allreduce_c(
     op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Allreduce_c");
+    entry::begin(&"MPI_Allreduce_c");
     let result = weft_mpi::collectives::allreduce(sendbuf, recvbuf, count, datatype, op, comm);
     entry::finish("MPI_Allreduce_c", result, || Object::Communicator(comm))
 }
@@ -231,7 +231,7 @@ unsafe extern "C" fn PMPI_Alltoall(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Alltoall");
+    entry::begin(&"MPI_Alltoall");
     let result = weft_mpi::collectives::alltoall(
         sendbuf,
         Count::from(sendcount),
@@ -254,7 +254,7 @@ unsafe extern "C" fn PMPI_Alltoall_c(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Alltoall_c");
+    entry::begin(&"MPI_Alltoall_c");
     let result =
         weft_mpi::collectives::alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     entry::finish("MPI_Alltoall_c", result, || Object::Communicator(comm))
@@ -302,7 +302,7 @@ unsafe extern "C" fn PMPI_Alltoallv(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Alltoallv");
+    entry::begin(&"MPI_Alltoallv");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::collectives::alltoallv(
@@ -332,7 +332,7 @@ unsafe extern "C" fn PMPI_Alltoallv_c(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Alltoallv_c");
+    entry::begin(&"MPI_Alltoallv_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::collectives::alltoallv(
@@ -396,7 +396,7 @@ unsafe extern "C" fn PMPI_Alltoallw(
     recvtypes: *const Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Alltoallw");
+    entry::begin(&"MPI_Alltoallw");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::collectives::alltoallw(
@@ -426,7 +426,7 @@ unsafe extern "C" fn PMPI_Alltoallw_c(
     recvtypes: *const Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Alltoallw_c");
+    entry::begin(&"MPI_Alltoallw_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::collectives::alltoallw(
@@ -480,7 +480,7 @@ unsafe extern "C" fn PMPI_Alltoallw_init_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Barrier(comm: abi::Comm) -> c_int {
-    entry::begin("MPI_Barrier");
+    entry::begin(&"MPI_Barrier");
     let result = weft_mpi::collectives::barrier(comm);
     entry::finish("MPI_Barrier", result, || Object::Communicator(comm))
 }
@@ -502,7 +502,7 @@ unsafe extern "C" fn PMPI_Bcast(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Bcast");
+    entry::begin(&"MPI_Bcast");
     let result = weft_mpi::collectives::bcast(buffer, Count::from(count), datatype, root, comm);
     entry::finish("MPI_Bcast", result, || Object::Communicator(comm))
 }
@@ -515,7 +515,7 @@ unsafe extern "C" fn PMPI_Bcast_c(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Bcast_c");
+    entry::begin(&"MPI_Bcast_c");
     let result = weft_mpi::collectives::bcast(buffer, count, datatype, root, comm);
     entry::finish("MPI_Bcast_c", result, || Object::Communicator(comm))
 }
@@ -555,7 +555,7 @@ unsafe extern "C" fn PMPI_Exscan(
     op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Exscan");
+    entry::begin(&"MPI_Exscan");
     let result = weft_mpi::collectives::exscan(sendbuf, recvbuf, Count::from(count), datatype, op, comm);
     entry::finish("MPI_Exscan", result, || Object::Communicator(comm))
 }
@@ -569,7 +569,7 @@ unsafe extern "C" fn PMPI_Exscan_c(
     op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Exscan_c");
+    entry::begin(&"MPI_Exscan_c");
     let result = weft_mpi::collectives::exscan(sendbuf, recvbuf, count, datatype, op, comm);
     entry::finish("MPI_Exscan_c", result, || Object::Communicator(comm))
 }
@@ -613,7 +613,7 @@ unsafe extern "C" fn PMPI_Gather(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Gather");
+    entry::begin(&"MPI_Gather");
     let result = weft_mpi::collectives::gather(
         sendbuf,
         Count::from(sendcount),
@@ -638,7 +638,7 @@ unsafe extern "C" fn PMPI_Gather_c(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Gather_c");
+    entry::begin(&"MPI_Gather_c");
     let result =
         weft_mpi::collectives::gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
     entry::finish("MPI_Gather_c", result, || Object::Communicator(comm))
@@ -688,7 +688,7 @@ unsafe extern "C" fn PMPI_Gatherv(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Gatherv");
+    entry::begin(&"MPI_Gatherv");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::collectives::gatherv(
@@ -718,7 +718,7 @@ unsafe extern "C" fn PMPI_Gatherv_c(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Gatherv_c");
+    entry::begin(&"MPI_Gatherv_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::collectives::gatherv(
@@ -1233,7 +1233,7 @@ unsafe extern "C" fn PMPI_Iscatterv_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Op_commutative(op: abi::Op, commute: *mut c_int) -> c_int {
-    entry::begin("MPI_Op_commutative");
+    entry::begin(&"MPI_Op_commutative");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::operations::op_commutative(op, Out::new(commute)) };
     entry::finish("MPI_Op_commutative", result, || Object::None)
@@ -1241,7 +1241,7 @@ unsafe extern "C" fn PMPI_Op_commutative(op: abi::Op, commute: *mut c_int) -> c_
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Op_create(user_fn: Callback, commute: c_int, op: *mut abi::Op) -> c_int {
-    entry::begin("MPI_Op_create");
+    entry::begin(&"MPI_Op_create");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::operations::op_create(user_fn, commute, Out::new(op)) };
     entry::finish("MPI_Op_create", result, || Object::None)
@@ -1249,7 +1249,7 @@ unsafe extern "C" fn PMPI_Op_create(user_fn: Callback, commute: c_int, op: *mut 
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Op_create_c(user_fn: Callback, commute: c_int, op: *mut abi::Op) -> c_int {
-    entry::begin("MPI_Op_create_c");
+    entry::begin(&"MPI_Op_create_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::operations::op_create_c(user_fn, commute, Out::new(op)) };
     entry::finish("MPI_Op_create_c", result, || Object::None)
@@ -1257,7 +1257,7 @@ unsafe extern "C" fn PMPI_Op_create_c(user_fn: Callback, commute: c_int, op: *mu
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Op_free(op: *mut abi::Op) -> c_int {
-    entry::begin("MPI_Op_free");
+    entry::begin(&"MPI_Op_free");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::operations::op_free(Out::new(op)) };
     entry::finish("MPI_Op_free", result, || Object::None)
@@ -1273,7 +1273,7 @@ unsafe extern "C" fn PMPI_Reduce(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Reduce");
+    entry::begin(&"MPI_Reduce");
     let result =
         weft_mpi::collectives::reduce(sendbuf, recvbuf, Count::from(count), datatype, op, root, comm);
     entry::finish("MPI_Reduce", result, || Object::Communicator(comm))
@@ -1289,7 +1289,7 @@ unsafe extern "C" fn PMPI_Reduce_c(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Reduce_c");
+    entry::begin(&"MPI_Reduce_c");
     let result = weft_mpi::collectives::reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
     entry::finish("MPI_Reduce_c", result, || Object::Communicator(comm))
 }
@@ -1332,7 +1332,7 @@ unsafe extern "C" fn PMPI_Reduce_local(
     datatype: Datatype,
     op: abi::Op,
 ) -> c_int {
-    entry::begin("MPI_Reduce_local");
+    entry::begin(&"MPI_Reduce_local");
     let result = weft_mpi::operations::reduce_local(inbuf, inoutbuf, Count::from(count), datatype, op);
     entry::finish("MPI_Reduce_local", result, || Object::None)
 }
@@ -1345,7 +1345,7 @@ unsafe extern "C" fn PMPI_Reduce_local_c(
     datatype: Datatype,
     op: abi::Op,
 ) -> c_int {
-    entry::begin("MPI_Reduce_local_c");
+    entry::begin(&"MPI_Reduce_local_c");
     let result = weft_mpi::operations::reduce_local(inbuf, inoutbuf, count, datatype, op);
     entry::finish("MPI_Reduce_local_c", result, || Object::None)
 }
@@ -1359,7 +1359,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter(
     op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Reduce_scatter");
+    entry::begin(&"MPI_Reduce_scatter");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::collectives::reduce_scatter(
@@ -1383,7 +1383,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_c(
     op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Reduce_scatter_c");
+    entry::begin(&"MPI_Reduce_scatter_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::collectives::reduce_scatter(
@@ -1407,7 +1407,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_block(
     op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Reduce_scatter_block");
+    entry::begin(&"MPI_Reduce_scatter_block");
     let result = weft_mpi::collectives::reduce_scatter_block(
         sendbuf,
         recvbuf,
@@ -1428,7 +1428,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_block_c(
     op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Reduce_scatter_block_c");
+    entry::begin(&"MPI_Reduce_scatter_block_c");
     let result = weft_mpi::collectives::reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm);
     entry::finish("MPI_Reduce_scatter_block_c", result, || Object::Communicator(comm))
 }
@@ -1498,7 +1498,7 @@ unsafe extern "C" fn PMPI_Scan(
     op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Scan");
+    entry::begin(&"MPI_Scan");
     let result = weft_mpi::collectives::scan(sendbuf, recvbuf, Count::from(count), datatype, op, comm);
     entry::finish("MPI_Scan", result, || Object::Communicator(comm))
 }
@@ -1512,7 +1512,7 @@ unsafe extern "C" fn PMPI_Scan_c(
     op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Scan_c");
+    entry::begin(&"MPI_Scan_c");
     let result = weft_mpi::collectives::scan(sendbuf, recvbuf, count, datatype, op, comm);
     entry::finish("MPI_Scan_c", result, || Object::Communicator(comm))
 }
@@ -1556,7 +1556,7 @@ unsafe extern "C" fn PMPI_Scatter(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Scatter");
+    entry::begin(&"MPI_Scatter");
     let result = weft_mpi::collectives::scatter(
         sendbuf,
         Count::from(sendcount),
@@ -1581,7 +1581,7 @@ unsafe extern "C" fn PMPI_Scatter_c(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Scatter_c");
+    entry::begin(&"MPI_Scatter_c");
     let result = weft_mpi::collectives::scatter(
         sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
     );
@@ -1632,7 +1632,7 @@ unsafe extern "C" fn PMPI_Scatterv(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Scatterv");
+    entry::begin(&"MPI_Scatterv");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::collectives::scatterv(
@@ -1662,7 +1662,7 @@ unsafe extern "C" fn PMPI_Scatterv_c(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Scatterv_c");
+    entry::begin(&"MPI_Scatterv_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::collectives::scatterv(
@@ -1720,7 +1720,7 @@ unsafe extern "C" fn PMPI_Type_get_value_index(
     index_type: Datatype,
     pair_type: *mut Datatype,
 ) -> c_int {
-    entry::begin("MPI_Type_get_value_index");
+    entry::begin(&"MPI_Type_get_value_index");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::datatypes::type_get_value_index(value_type, index_type, Out::new(pair_type)) };

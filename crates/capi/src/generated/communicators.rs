@@ -10,7 +10,7 @@ use weft_base::arguments::{CountOut, Counts, In, Out};
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_compare(comm1: abi::Comm, comm2: abi::Comm, result_: *mut c_int) -> c_int {
-    entry::begin("MPI_Comm_compare");
+    entry::begin(&"MPI_Comm_compare");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::communicators::comm_compare(comm1, comm2, Out::new(result_)) };
     entry::finish("MPI_Comm_compare", result, || Object::Communicator(comm1))
@@ -18,7 +18,7 @@ unsafe extern "C" fn PMPI_Comm_compare(comm1: abi::Comm, comm2: abi::Comm, resul
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_create(comm: abi::Comm, group: abi::Group, newcomm: *mut abi::Comm) -> c_int {
-    entry::begin("MPI_Comm_create");
+    entry::begin(&"MPI_Comm_create");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::communicators::comm_create(comm, group, Out::new(newcomm)) };
     entry::finish("MPI_Comm_create", result, || Object::Communicator(comm))
@@ -52,7 +52,7 @@ unsafe extern "C" fn PMPI_Comm_create_keyval(
     comm_keyval: *mut c_int,
     extra_state: *mut c_void,
 ) -> c_int {
-    entry::begin("MPI_Comm_create_keyval");
+    entry::begin(&"MPI_Comm_create_keyval");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::attributes::comm_create_keyval(
@@ -67,14 +67,14 @@ unsafe extern "C" fn PMPI_Comm_create_keyval(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_delete_attr(comm: abi::Comm, comm_keyval: c_int) -> c_int {
-    entry::begin("MPI_Comm_delete_attr");
+    entry::begin(&"MPI_Comm_delete_attr");
     let result = weft_mpi::attributes::comm_delete_attr(comm, comm_keyval);
     entry::finish("MPI_Comm_delete_attr", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_dup(comm: abi::Comm, newcomm: *mut abi::Comm) -> c_int {
-    entry::begin("MPI_Comm_dup");
+    entry::begin(&"MPI_Comm_dup");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::communicators::comm_dup(comm, Out::new(newcomm)) };
     entry::finish("MPI_Comm_dup", result, || Object::Communicator(comm))
@@ -86,7 +86,7 @@ unsafe extern "C" fn PMPI_Comm_dup_with_info(
     info: abi::Info,
     newcomm: *mut abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Comm_dup_with_info");
+    entry::begin(&"MPI_Comm_dup_with_info");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::communicators::comm_dup_with_info(comm, info, Out::new(newcomm)) };
     entry::finish("MPI_Comm_dup_with_info", result, || Object::Communicator(comm))
@@ -94,7 +94,7 @@ unsafe extern "C" fn PMPI_Comm_dup_with_info(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_free(comm: *mut abi::Comm) -> c_int {
-    entry::begin("MPI_Comm_free");
+    entry::begin(&"MPI_Comm_free");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::communicators::comm_free(Out::new(comm)) };
     entry::finish("MPI_Comm_free", result, || {
@@ -110,7 +110,7 @@ unsafe extern "C" fn PMPI_Comm_free(comm: *mut abi::Comm) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_free_keyval(comm_keyval: *mut c_int) -> c_int {
-    entry::begin("MPI_Comm_free_keyval");
+    entry::begin(&"MPI_Comm_free_keyval");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::attributes::comm_free_keyval(Out::new(comm_keyval)) };
     entry::finish("MPI_Comm_free_keyval", result, || Object::None)
@@ -123,7 +123,7 @@ unsafe extern "C" fn PMPI_Comm_get_attr(
     attribute_val: *mut c_void,
     flag: *mut c_int,
 ) -> c_int {
-    entry::begin("MPI_Comm_get_attr");
+    entry::begin(&"MPI_Comm_get_attr");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::attributes::comm_get_attr(comm, comm_keyval, attribute_val, Out::new(flag)) };
@@ -132,7 +132,7 @@ unsafe extern "C" fn PMPI_Comm_get_attr(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_get_info(comm: abi::Comm, info_used: *mut abi::Info) -> c_int {
-    entry::begin("MPI_Comm_get_info");
+    entry::begin(&"MPI_Comm_get_info");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::communicators::comm_get_info(comm, Out::new(info_used)) };
     entry::finish("MPI_Comm_get_info", result, || Object::Communicator(comm))
@@ -144,7 +144,7 @@ unsafe extern "C" fn PMPI_Comm_get_name(
     comm_name: *mut c_char,
     resultlen: *mut c_int,
 ) -> c_int {
-    entry::begin("MPI_Comm_get_name");
+    entry::begin(&"MPI_Comm_get_name");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::communicators::comm_get_name(comm, Out::new(comm_name), Out::new(resultlen)) };
@@ -153,7 +153,7 @@ unsafe extern "C" fn PMPI_Comm_get_name(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_group(comm: abi::Comm, group: *mut abi::Group) -> c_int {
-    entry::begin("MPI_Comm_group");
+    entry::begin(&"MPI_Comm_group");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::communicators::comm_group(comm, Out::new(group)) };
     entry::finish("MPI_Comm_group", result, || Object::Communicator(comm))
@@ -180,7 +180,7 @@ unsafe extern "C" fn PMPI_Comm_idup_with_info(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_rank(comm: abi::Comm, rank: *mut c_int) -> c_int {
-    entry::begin("MPI_Comm_rank");
+    entry::begin(&"MPI_Comm_rank");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::communicators::comm_rank(comm, Out::new(rank)) };
     entry::finish("MPI_Comm_rank", result, || Object::Communicator(comm))
@@ -188,7 +188,7 @@ unsafe extern "C" fn PMPI_Comm_rank(comm: abi::Comm, rank: *mut c_int) -> c_int 
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_remote_group(comm: abi::Comm, group: *mut abi::Group) -> c_int {
-    entry::begin("MPI_Comm_remote_group");
+    entry::begin(&"MPI_Comm_remote_group");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::communicators::comm_remote_group(comm, Out::new(group)) };
     entry::finish("MPI_Comm_remote_group", result, || Object::Communicator(comm))
@@ -196,7 +196,7 @@ unsafe extern "C" fn PMPI_Comm_remote_group(comm: abi::Comm, group: *mut abi::Gr
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_remote_size(comm: abi::Comm, size: *mut c_int) -> c_int {
-    entry::begin("MPI_Comm_remote_size");
+    entry::begin(&"MPI_Comm_remote_size");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::communicators::comm_remote_size(comm, Out::new(size)) };
     entry::finish("MPI_Comm_remote_size", result, || Object::Communicator(comm))
@@ -208,21 +208,21 @@ unsafe extern "C" fn PMPI_Comm_set_attr(
     comm_keyval: c_int,
     attribute_val: *mut c_void,
 ) -> c_int {
-    entry::begin("MPI_Comm_set_attr");
+    entry::begin(&"MPI_Comm_set_attr");
     let result = weft_mpi::attributes::comm_set_attr(comm, comm_keyval, attribute_val);
     entry::finish("MPI_Comm_set_attr", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_set_info(comm: abi::Comm, info: abi::Info) -> c_int {
-    entry::begin("MPI_Comm_set_info");
+    entry::begin(&"MPI_Comm_set_info");
     let result = weft_mpi::communicators::comm_set_info(comm, info);
     entry::finish("MPI_Comm_set_info", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_set_name(comm: abi::Comm, comm_name: *const c_char) -> c_int {
-    entry::begin("MPI_Comm_set_name");
+    entry::begin(&"MPI_Comm_set_name");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::communicators::comm_set_name(comm, In::new(comm_name)) };
     entry::finish("MPI_Comm_set_name", result, || Object::Communicator(comm))
@@ -230,7 +230,7 @@ unsafe extern "C" fn PMPI_Comm_set_name(comm: abi::Comm, comm_name: *const c_cha
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_size(comm: abi::Comm, size: *mut c_int) -> c_int {
-    entry::begin("MPI_Comm_size");
+    entry::begin(&"MPI_Comm_size");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::communicators::comm_size(comm, Out::new(size)) };
     entry::finish("MPI_Comm_size", result, || Object::Communicator(comm))
@@ -243,7 +243,7 @@ unsafe extern "C" fn PMPI_Comm_split(
     key: c_int,
     newcomm: *mut abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Comm_split");
+    entry::begin(&"MPI_Comm_split");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::communicators::comm_split(comm, color, key, Out::new(newcomm)) };
     entry::finish("MPI_Comm_split", result, || Object::Communicator(comm))
@@ -257,7 +257,7 @@ unsafe extern "C" fn PMPI_Comm_split_type(
     info: abi::Info,
     newcomm: *mut abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Comm_split_type");
+    entry::begin(&"MPI_Comm_split_type");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::communicators::comm_split_type(comm, split_type, key, info, Out::new(newcomm)) };
@@ -266,7 +266,7 @@ unsafe extern "C" fn PMPI_Comm_split_type(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_test_inter(comm: abi::Comm, flag: *mut c_int) -> c_int {
-    entry::begin("MPI_Comm_test_inter");
+    entry::begin(&"MPI_Comm_test_inter");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::communicators::comm_test_inter(comm, Out::new(flag)) };
     entry::finish("MPI_Comm_test_inter", result, || Object::Communicator(comm))
@@ -278,7 +278,7 @@ unsafe extern "C" fn PMPI_Group_compare(
     group2: abi::Group,
     result_: *mut c_int,
 ) -> c_int {
-    entry::begin("MPI_Group_compare");
+    entry::begin(&"MPI_Group_compare");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_compare(group1, group2, Out::new(result_)) };
     entry::finish("MPI_Group_compare", result, || Object::None)
@@ -290,7 +290,7 @@ unsafe extern "C" fn PMPI_Group_difference(
     group2: abi::Group,
     newgroup: *mut abi::Group,
 ) -> c_int {
-    entry::begin("MPI_Group_difference");
+    entry::begin(&"MPI_Group_difference");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_difference(group1, group2, Out::new(newgroup)) };
     entry::finish("MPI_Group_difference", result, || Object::None)
@@ -303,7 +303,7 @@ unsafe extern "C" fn PMPI_Group_excl(
     ranks: *const c_int,
     newgroup: *mut abi::Group,
 ) -> c_int {
-    entry::begin("MPI_Group_excl");
+    entry::begin(&"MPI_Group_excl");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_excl(group, n, In::new(ranks), Out::new(newgroup)) };
     entry::finish("MPI_Group_excl", result, || Object::None)
@@ -311,7 +311,7 @@ unsafe extern "C" fn PMPI_Group_excl(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Group_free(group: *mut abi::Group) -> c_int {
-    entry::begin("MPI_Group_free");
+    entry::begin(&"MPI_Group_free");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_free(Out::new(group)) };
     entry::finish("MPI_Group_free", result, || Object::None)
@@ -333,7 +333,7 @@ unsafe extern "C" fn PMPI_Group_incl(
     ranks: *const c_int,
     newgroup: *mut abi::Group,
 ) -> c_int {
-    entry::begin("MPI_Group_incl");
+    entry::begin(&"MPI_Group_incl");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_incl(group, n, In::new(ranks), Out::new(newgroup)) };
     entry::finish("MPI_Group_incl", result, || Object::None)
@@ -345,7 +345,7 @@ unsafe extern "C" fn PMPI_Group_intersection(
     group2: abi::Group,
     newgroup: *mut abi::Group,
 ) -> c_int {
-    entry::begin("MPI_Group_intersection");
+    entry::begin(&"MPI_Group_intersection");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_intersection(group1, group2, Out::new(newgroup)) };
     entry::finish("MPI_Group_intersection", result, || Object::None)
@@ -358,7 +358,7 @@ unsafe extern "C" fn PMPI_Group_range_excl(
     ranges: *const [c_int; 3],
     newgroup: *mut abi::Group,
 ) -> c_int {
-    entry::begin("MPI_Group_range_excl");
+    entry::begin(&"MPI_Group_range_excl");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_range_excl(group, n, In::new(ranges), Out::new(newgroup)) };
     entry::finish("MPI_Group_range_excl", result, || Object::None)
@@ -371,7 +371,7 @@ unsafe extern "C" fn PMPI_Group_range_incl(
     ranges: *const [c_int; 3],
     newgroup: *mut abi::Group,
 ) -> c_int {
-    entry::begin("MPI_Group_range_incl");
+    entry::begin(&"MPI_Group_range_incl");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_range_incl(group, n, In::new(ranges), Out::new(newgroup)) };
     entry::finish("MPI_Group_range_incl", result, || Object::None)
@@ -379,7 +379,7 @@ unsafe extern "C" fn PMPI_Group_range_incl(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Group_rank(group: abi::Group, rank: *mut c_int) -> c_int {
-    entry::begin("MPI_Group_rank");
+    entry::begin(&"MPI_Group_rank");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_rank(group, Out::new(rank)) };
     entry::finish("MPI_Group_rank", result, || Object::None)
@@ -387,7 +387,7 @@ unsafe extern "C" fn PMPI_Group_rank(group: abi::Group, rank: *mut c_int) -> c_i
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Group_size(group: abi::Group, size: *mut c_int) -> c_int {
-    entry::begin("MPI_Group_size");
+    entry::begin(&"MPI_Group_size");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_size(group, Out::new(size)) };
     entry::finish("MPI_Group_size", result, || Object::None)
@@ -401,7 +401,7 @@ unsafe extern "C" fn PMPI_Group_translate_ranks(
     group2: abi::Group,
     ranks2: *mut c_int,
 ) -> c_int {
-    entry::begin("MPI_Group_translate_ranks");
+    entry::begin(&"MPI_Group_translate_ranks");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::groups::group_translate_ranks(group1, n, In::new(ranks1), group2, Out::new(ranks2))
@@ -415,7 +415,7 @@ unsafe extern "C" fn PMPI_Group_union(
     group2: abi::Group,
     newgroup: *mut abi::Group,
 ) -> c_int {
-    entry::begin("MPI_Group_union");
+    entry::begin(&"MPI_Group_union");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_union(group1, group2, Out::new(newgroup)) };
     entry::finish("MPI_Group_union", result, || Object::None)
@@ -492,7 +492,7 @@ unsafe extern "C" fn PMPI_Type_get_name(
     type_name: *mut c_char,
     resultlen: *mut c_int,
 ) -> c_int {
-    entry::begin("MPI_Type_get_name");
+    entry::begin(&"MPI_Type_get_name");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::datatypes::type_get_name(datatype, Out::new(type_name), Out::new(resultlen)) };
@@ -510,7 +510,7 @@ unsafe extern "C" fn PMPI_Type_set_attr(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_set_name(datatype: Datatype, type_name: *const c_char) -> c_int {
-    entry::begin("MPI_Type_set_name");
+    entry::begin(&"MPI_Type_set_name");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::datatypes::type_set_name(datatype, In::new(type_name)) };
     entry::finish("MPI_Type_set_name", result, || Object::None)

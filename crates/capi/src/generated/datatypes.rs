@@ -20,7 +20,7 @@ unsafe extern "C" fn PMPI_Aint_diff(addr1: Aint, addr2: Aint) -> Aint {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Get_address(location: *const c_void, address: *mut Aint) -> c_int {
-    entry::begin("MPI_Get_address");
+    entry::begin(&"MPI_Get_address");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::datatypes::get_address(location, Out::new(address)) };
     entry::finish("MPI_Get_address", result, || Object::None)
@@ -32,7 +32,7 @@ unsafe extern "C" fn PMPI_Get_elements(
     datatype: Datatype,
     count: *mut c_int,
 ) -> c_int {
-    entry::begin("MPI_Get_elements");
+    entry::begin(&"MPI_Get_elements");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::get_elements(In::new(status), datatype, CountOut::Int(Out::new(count)))
@@ -46,7 +46,7 @@ unsafe extern "C" fn PMPI_Get_elements_c(
     datatype: Datatype,
     count: *mut Count,
 ) -> c_int {
-    entry::begin("MPI_Get_elements_c");
+    entry::begin(&"MPI_Get_elements_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::get_elements(In::new(status), datatype, CountOut::Count(Out::new(count)))
@@ -64,7 +64,7 @@ unsafe extern "C" fn PMPI_Pack(
     position: *mut c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Pack");
+    entry::begin(&"MPI_Pack");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::packing::pack(
@@ -90,7 +90,7 @@ unsafe extern "C" fn PMPI_Pack_c(
     position: *mut Count,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Pack_c");
+    entry::begin(&"MPI_Pack_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::packing::pack(
@@ -159,7 +159,7 @@ unsafe extern "C" fn PMPI_Pack_size(
     comm: abi::Comm,
     size: *mut c_int,
 ) -> c_int {
-    entry::begin("MPI_Pack_size");
+    entry::begin(&"MPI_Pack_size");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::packing::pack_size(Count::from(incount), datatype, comm, CountOut::Int(Out::new(size)))
@@ -174,7 +174,7 @@ unsafe extern "C" fn PMPI_Pack_size_c(
     comm: abi::Comm,
     size: *mut Count,
 ) -> c_int {
-    entry::begin("MPI_Pack_size_c");
+    entry::begin(&"MPI_Pack_size_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::packing::pack_size(incount, datatype, comm, CountOut::Count(Out::new(size))) };
@@ -183,7 +183,7 @@ unsafe extern "C" fn PMPI_Pack_size_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_commit(datatype: *mut Datatype) -> c_int {
-    entry::begin("MPI_Type_commit");
+    entry::begin(&"MPI_Type_commit");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::datatypes::type_commit(Out::new(datatype)) };
     entry::finish("MPI_Type_commit", result, || Object::None)
@@ -191,7 +191,7 @@ unsafe extern "C" fn PMPI_Type_commit(datatype: *mut Datatype) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_contiguous(count: c_int, oldtype: Datatype, newtype: *mut Datatype) -> c_int {
-    entry::begin("MPI_Type_contiguous");
+    entry::begin(&"MPI_Type_contiguous");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::datatypes::type_contiguous(Count::from(count), oldtype, Out::new(newtype)) };
@@ -204,7 +204,7 @@ unsafe extern "C" fn PMPI_Type_contiguous_c(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin("MPI_Type_contiguous_c");
+    entry::begin(&"MPI_Type_contiguous_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::datatypes::type_contiguous(count, oldtype, Out::new(newtype)) };
     entry::finish("MPI_Type_contiguous_c", result, || Object::None)
@@ -223,7 +223,7 @@ unsafe extern "C" fn PMPI_Type_create_darray(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin("MPI_Type_create_darray");
+    entry::begin(&"MPI_Type_create_darray");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_create_darray(
@@ -255,7 +255,7 @@ unsafe extern "C" fn PMPI_Type_create_darray_c(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin("MPI_Type_create_darray_c");
+    entry::begin(&"MPI_Type_create_darray_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_create_darray(
@@ -282,7 +282,7 @@ unsafe extern "C" fn PMPI_Type_create_hindexed(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin("MPI_Type_create_hindexed");
+    entry::begin(&"MPI_Type_create_hindexed");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_create_hindexed(
@@ -304,7 +304,7 @@ unsafe extern "C" fn PMPI_Type_create_hindexed_c(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin("MPI_Type_create_hindexed_c");
+    entry::begin(&"MPI_Type_create_hindexed_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_create_hindexed(
@@ -326,7 +326,7 @@ unsafe extern "C" fn PMPI_Type_create_hindexed_block(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin("MPI_Type_create_hindexed_block");
+    entry::begin(&"MPI_Type_create_hindexed_block");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_create_hindexed_block(
@@ -348,7 +348,7 @@ unsafe extern "C" fn PMPI_Type_create_hindexed_block_c(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin("MPI_Type_create_hindexed_block_c");
+    entry::begin(&"MPI_Type_create_hindexed_block_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_create_hindexed_block(
@@ -370,7 +370,7 @@ unsafe extern "C" fn PMPI_Type_create_hvector(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin("MPI_Type_create_hvector");
+    entry::begin(&"MPI_Type_create_hvector");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_create_hvector(
@@ -392,7 +392,7 @@ unsafe extern "C" fn PMPI_Type_create_hvector_c(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin("MPI_Type_create_hvector_c");
+    entry::begin(&"MPI_Type_create_hvector_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_create_hvector(count, blocklength, stride, oldtype, Out::new(newtype))
@@ -408,7 +408,7 @@ unsafe extern "C" fn PMPI_Type_create_indexed_block(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin("MPI_Type_create_indexed_block");
+    entry::begin(&"MPI_Type_create_indexed_block");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_create_indexed_block(
@@ -430,7 +430,7 @@ unsafe extern "C" fn PMPI_Type_create_indexed_block_c(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin("MPI_Type_create_indexed_block_c");
+    entry::begin(&"MPI_Type_create_indexed_block_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_create_indexed_block(
@@ -451,7 +451,7 @@ unsafe extern "C" fn PMPI_Type_create_resized(
     extent: Aint,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin("MPI_Type_create_resized");
+    entry::begin(&"MPI_Type_create_resized");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_create_resized(oldtype, lb as Count, extent as Count, Out::new(newtype))
@@ -466,7 +466,7 @@ unsafe extern "C" fn PMPI_Type_create_resized_c(
     extent: Count,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin("MPI_Type_create_resized_c");
+    entry::begin(&"MPI_Type_create_resized_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::datatypes::type_create_resized(oldtype, lb, extent, Out::new(newtype)) };
     entry::finish("MPI_Type_create_resized_c", result, || Object::None)
@@ -480,7 +480,7 @@ unsafe extern "C" fn PMPI_Type_create_struct(
     array_of_types: *const Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin("MPI_Type_create_struct");
+    entry::begin(&"MPI_Type_create_struct");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_create_struct(
@@ -502,7 +502,7 @@ unsafe extern "C" fn PMPI_Type_create_struct_c(
     array_of_types: *const Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin("MPI_Type_create_struct_c");
+    entry::begin(&"MPI_Type_create_struct_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_create_struct(
@@ -526,7 +526,7 @@ unsafe extern "C" fn PMPI_Type_create_subarray(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin("MPI_Type_create_subarray");
+    entry::begin(&"MPI_Type_create_subarray");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_create_subarray(
@@ -552,7 +552,7 @@ unsafe extern "C" fn PMPI_Type_create_subarray_c(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin("MPI_Type_create_subarray_c");
+    entry::begin(&"MPI_Type_create_subarray_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_create_subarray(
@@ -570,7 +570,7 @@ unsafe extern "C" fn PMPI_Type_create_subarray_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_dup(oldtype: Datatype, newtype: *mut Datatype) -> c_int {
-    entry::begin("MPI_Type_dup");
+    entry::begin(&"MPI_Type_dup");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::datatypes::type_dup(oldtype, Out::new(newtype)) };
     entry::finish("MPI_Type_dup", result, || Object::None)
@@ -578,7 +578,7 @@ unsafe extern "C" fn PMPI_Type_dup(oldtype: Datatype, newtype: *mut Datatype) ->
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_free(datatype: *mut Datatype) -> c_int {
-    entry::begin("MPI_Type_free");
+    entry::begin(&"MPI_Type_free");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::datatypes::type_free(Out::new(datatype)) };
     entry::finish("MPI_Type_free", result, || Object::None)
@@ -594,7 +594,7 @@ unsafe extern "C" fn PMPI_Type_get_contents(
     array_of_addresses: *mut Aint,
     array_of_datatypes: *mut Datatype,
 ) -> c_int {
-    entry::begin("MPI_Type_get_contents");
+    entry::begin(&"MPI_Type_get_contents");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_get_contents(
@@ -624,7 +624,7 @@ unsafe extern "C" fn PMPI_Type_get_contents_c(
     array_of_large_counts: *mut Count,
     array_of_datatypes: *mut Datatype,
 ) -> c_int {
-    entry::begin("MPI_Type_get_contents_c");
+    entry::begin(&"MPI_Type_get_contents_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_get_contents(
@@ -650,7 +650,7 @@ unsafe extern "C" fn PMPI_Type_get_envelope(
     num_datatypes: *mut c_int,
     combiner: *mut c_int,
 ) -> c_int {
-    entry::begin("MPI_Type_get_envelope");
+    entry::begin(&"MPI_Type_get_envelope");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_get_envelope(
@@ -674,7 +674,7 @@ unsafe extern "C" fn PMPI_Type_get_envelope_c(
     num_datatypes: *mut Count,
     combiner: *mut c_int,
 ) -> c_int {
-    entry::begin("MPI_Type_get_envelope_c");
+    entry::begin(&"MPI_Type_get_envelope_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_get_envelope(
@@ -691,7 +691,7 @@ unsafe extern "C" fn PMPI_Type_get_envelope_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_get_extent(datatype: Datatype, lb: *mut Aint, extent: *mut Aint) -> c_int {
-    entry::begin("MPI_Type_get_extent");
+    entry::begin(&"MPI_Type_get_extent");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_get_extent(
@@ -705,7 +705,7 @@ unsafe extern "C" fn PMPI_Type_get_extent(datatype: Datatype, lb: *mut Aint, ext
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_get_extent_c(datatype: Datatype, lb: *mut Count, extent: *mut Count) -> c_int {
-    entry::begin("MPI_Type_get_extent_c");
+    entry::begin(&"MPI_Type_get_extent_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_get_extent(
@@ -723,7 +723,7 @@ unsafe extern "C" fn PMPI_Type_get_true_extent(
     true_lb: *mut Aint,
     true_extent: *mut Aint,
 ) -> c_int {
-    entry::begin("MPI_Type_get_true_extent");
+    entry::begin(&"MPI_Type_get_true_extent");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_get_true_extent(
@@ -741,7 +741,7 @@ unsafe extern "C" fn PMPI_Type_get_true_extent_c(
     true_lb: *mut Count,
     true_extent: *mut Count,
 ) -> c_int {
-    entry::begin("MPI_Type_get_true_extent_c");
+    entry::begin(&"MPI_Type_get_true_extent_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_get_true_extent(
@@ -761,7 +761,7 @@ unsafe extern "C" fn PMPI_Type_indexed(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin("MPI_Type_indexed");
+    entry::begin(&"MPI_Type_indexed");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_indexed(
@@ -783,7 +783,7 @@ unsafe extern "C" fn PMPI_Type_indexed_c(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin("MPI_Type_indexed_c");
+    entry::begin(&"MPI_Type_indexed_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_indexed(
@@ -799,7 +799,7 @@ unsafe extern "C" fn PMPI_Type_indexed_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_size(datatype: Datatype, size: *mut c_int) -> c_int {
-    entry::begin("MPI_Type_size");
+    entry::begin(&"MPI_Type_size");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::datatypes::type_size(datatype, CountOut::Int(Out::new(size))) };
     entry::finish("MPI_Type_size", result, || Object::None)
@@ -807,7 +807,7 @@ unsafe extern "C" fn PMPI_Type_size(datatype: Datatype, size: *mut c_int) -> c_i
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_size_c(datatype: Datatype, size: *mut Count) -> c_int {
-    entry::begin("MPI_Type_size_c");
+    entry::begin(&"MPI_Type_size_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::datatypes::type_size(datatype, CountOut::Count(Out::new(size))) };
     entry::finish("MPI_Type_size_c", result, || Object::None)
@@ -821,7 +821,7 @@ unsafe extern "C" fn PMPI_Type_vector(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin("MPI_Type_vector");
+    entry::begin(&"MPI_Type_vector");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_vector(
@@ -843,7 +843,7 @@ unsafe extern "C" fn PMPI_Type_vector_c(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin("MPI_Type_vector_c");
+    entry::begin(&"MPI_Type_vector_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::datatypes::type_vector(count, blocklength, stride, oldtype, Out::new(newtype)) };
@@ -860,7 +860,7 @@ unsafe extern "C" fn PMPI_Unpack(
     datatype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Unpack");
+    entry::begin(&"MPI_Unpack");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::packing::unpack(
@@ -886,7 +886,7 @@ unsafe extern "C" fn PMPI_Unpack_c(
     datatype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Unpack_c");
+    entry::begin(&"MPI_Unpack_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::packing::unpack(

@@ -10,7 +10,7 @@ use weft_base::arguments::{CountOut, Counts, In, Out};
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Add_error_class(errorclass: *mut c_int) -> c_int {
-    entry::begin("MPI_Add_error_class");
+    entry::begin(&"MPI_Add_error_class");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::errors::add_error_class(Out::new(errorclass)) };
     entry::finish("MPI_Add_error_class", result, || Object::None)
@@ -18,7 +18,7 @@ unsafe extern "C" fn PMPI_Add_error_class(errorclass: *mut c_int) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Add_error_code(errorclass: c_int, errorcode: *mut c_int) -> c_int {
-    entry::begin("MPI_Add_error_code");
+    entry::begin(&"MPI_Add_error_code");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::errors::add_error_code(errorclass, Out::new(errorcode)) };
     entry::finish("MPI_Add_error_code", result, || Object::None)
@@ -26,7 +26,7 @@ unsafe extern "C" fn PMPI_Add_error_code(errorclass: c_int, errorcode: *mut c_in
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Add_error_string(errorcode: c_int, string: *const c_char) -> c_int {
-    entry::begin("MPI_Add_error_string");
+    entry::begin(&"MPI_Add_error_string");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::errors::add_error_string(errorcode, In::new(string)) };
     entry::finish("MPI_Add_error_string", result, || Object::None)
@@ -34,14 +34,14 @@ unsafe extern "C" fn PMPI_Add_error_string(errorcode: c_int, string: *const c_ch
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Alloc_mem(size: Aint, info: abi::Info, baseptr: *mut c_void) -> c_int {
-    entry::begin("MPI_Alloc_mem");
+    entry::begin(&"MPI_Alloc_mem");
     let result = weft_mpi::environment::alloc_mem(size, info, baseptr);
     entry::finish("MPI_Alloc_mem", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_call_errhandler(comm: abi::Comm, errorcode: c_int) -> c_int {
-    entry::begin("MPI_Comm_call_errhandler");
+    entry::begin(&"MPI_Comm_call_errhandler");
     let result = weft_mpi::errors::comm_call_errhandler(comm, errorcode);
     entry::finish("MPI_Comm_call_errhandler", result, || Object::Communicator(comm))
 }
@@ -51,7 +51,7 @@ unsafe extern "C" fn PMPI_Comm_create_errhandler(
     comm_errhandler_fn: Callback,
     errhandler: *mut abi::Errhandler,
 ) -> c_int {
-    entry::begin("MPI_Comm_create_errhandler");
+    entry::begin(&"MPI_Comm_create_errhandler");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::errors::comm_create_errhandler(comm_errhandler_fn, Out::new(errhandler)) };
@@ -60,7 +60,7 @@ unsafe extern "C" fn PMPI_Comm_create_errhandler(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_get_errhandler(comm: abi::Comm, errhandler: *mut abi::Errhandler) -> c_int {
-    entry::begin("MPI_Comm_get_errhandler");
+    entry::begin(&"MPI_Comm_get_errhandler");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::errors::comm_get_errhandler(comm, Out::new(errhandler)) };
     entry::finish("MPI_Comm_get_errhandler", result, || Object::Communicator(comm))
@@ -68,14 +68,14 @@ unsafe extern "C" fn PMPI_Comm_get_errhandler(comm: abi::Comm, errhandler: *mut 
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_set_errhandler(comm: abi::Comm, errhandler: abi::Errhandler) -> c_int {
-    entry::begin("MPI_Comm_set_errhandler");
+    entry::begin(&"MPI_Comm_set_errhandler");
     let result = weft_mpi::errors::comm_set_errhandler(comm, errhandler);
     entry::finish("MPI_Comm_set_errhandler", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Errhandler_free(errhandler: *mut abi::Errhandler) -> c_int {
-    entry::begin("MPI_Errhandler_free");
+    entry::begin(&"MPI_Errhandler_free");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::errors::errhandler_free(Out::new(errhandler)) };
     entry::finish("MPI_Errhandler_free", result, || Object::None)
@@ -83,7 +83,7 @@ unsafe extern "C" fn PMPI_Errhandler_free(errhandler: *mut abi::Errhandler) -> c
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Error_class(errorcode: c_int, errorclass: *mut c_int) -> c_int {
-    entry::begin("MPI_Error_class");
+    entry::begin(&"MPI_Error_class");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::errors::error_class(errorcode, Out::new(errorclass)) };
     entry::finish("MPI_Error_class", result, || Object::None)
@@ -95,7 +95,7 @@ unsafe extern "C" fn PMPI_Error_string(
     string: *mut c_char,
     resultlen: *mut c_int,
 ) -> c_int {
-    entry::begin("MPI_Error_string");
+    entry::begin(&"MPI_Error_string");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::errors::error_string(errorcode, Out::new(string), Out::new(resultlen)) };
     entry::finish("MPI_Error_string", result, || Object::None)
@@ -126,7 +126,7 @@ unsafe extern "C" fn PMPI_File_set_errhandler(file: abi::File, _errhandler: abi:
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Free_mem(base: *mut c_void) -> c_int {
-    entry::begin("MPI_Free_mem");
+    entry::begin(&"MPI_Free_mem");
     let result = weft_mpi::environment::free_mem(base);
     entry::finish("MPI_Free_mem", result, || Object::None)
 }
@@ -138,7 +138,7 @@ unsafe extern "C" fn PMPI_Get_hw_resource_info(_hw_info: *mut abi::Info) -> c_in
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Get_library_version(version: *mut c_char, resultlen: *mut c_int) -> c_int {
-    entry::begin("MPI_Get_library_version");
+    entry::begin(&"MPI_Get_library_version");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::environment::get_library_version(Out::new(version), Out::new(resultlen)) };
@@ -147,7 +147,7 @@ unsafe extern "C" fn PMPI_Get_library_version(version: *mut c_char, resultlen: *
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Get_processor_name(name: *mut c_char, resultlen: *mut c_int) -> c_int {
-    entry::begin("MPI_Get_processor_name");
+    entry::begin(&"MPI_Get_processor_name");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::environment::get_processor_name(Out::new(name), Out::new(resultlen)) };
     entry::finish("MPI_Get_processor_name", result, || Object::None)
@@ -155,7 +155,7 @@ unsafe extern "C" fn PMPI_Get_processor_name(name: *mut c_char, resultlen: *mut 
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Get_version(version: *mut c_int, subversion: *mut c_int) -> c_int {
-    entry::begin("MPI_Get_version");
+    entry::begin(&"MPI_Get_version");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::environment::get_version(Out::new(version), Out::new(subversion)) };
     entry::finish("MPI_Get_version", result, || Object::None)
@@ -163,21 +163,21 @@ unsafe extern "C" fn PMPI_Get_version(version: *mut c_int, subversion: *mut c_in
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Remove_error_class(errorclass: c_int) -> c_int {
-    entry::begin("MPI_Remove_error_class");
+    entry::begin(&"MPI_Remove_error_class");
     let result = weft_mpi::errors::remove_error_class(errorclass);
     entry::finish("MPI_Remove_error_class", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Remove_error_code(errorcode: c_int) -> c_int {
-    entry::begin("MPI_Remove_error_code");
+    entry::begin(&"MPI_Remove_error_code");
     let result = weft_mpi::errors::remove_error_code(errorcode);
     entry::finish("MPI_Remove_error_code", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Remove_error_string(errorcode: c_int) -> c_int {
-    entry::begin("MPI_Remove_error_string");
+    entry::begin(&"MPI_Remove_error_string");
     let result = weft_mpi::errors::remove_error_string(errorcode);
     entry::finish("MPI_Remove_error_string", result, || Object::None)
 }

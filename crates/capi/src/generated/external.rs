@@ -35,7 +35,7 @@ unsafe extern "C" fn PMPI_Status_set_elements(
     datatype: Datatype,
     count: c_int,
 ) -> c_int {
-    entry::begin("MPI_Status_set_elements");
+    entry::begin(&"MPI_Status_set_elements");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::datatypes::status_set_elements(Out::new(status), datatype, Count::from(count)) };
@@ -48,7 +48,7 @@ unsafe extern "C" fn PMPI_Status_set_elements_c(
     datatype: Datatype,
     count: Count,
 ) -> c_int {
-    entry::begin("MPI_Status_set_elements_c");
+    entry::begin(&"MPI_Status_set_elements_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::datatypes::status_set_elements(Out::new(status), datatype, count) };
     entry::finish("MPI_Status_set_elements_c", result, || Object::None)

@@ -10,7 +10,7 @@ use weft_base::arguments::{CountOut, Counts, In, Out};
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Info_create(info: *mut abi::Info) -> c_int {
-    entry::begin("MPI_Info_create");
+    entry::begin(&"MPI_Info_create");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::info::info_create(Out::new(info)) };
     entry::finish("MPI_Info_create", result, || Object::None)
@@ -22,7 +22,7 @@ unsafe extern "C" fn PMPI_Info_create_env(
     argv: *const *mut c_char,
     info: *mut abi::Info,
 ) -> c_int {
-    entry::begin("MPI_Info_create_env");
+    entry::begin(&"MPI_Info_create_env");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::info::info_create_env(argc, In::new(argv), Out::new(info)) };
     entry::finish("MPI_Info_create_env", result, || Object::None)
@@ -30,7 +30,7 @@ unsafe extern "C" fn PMPI_Info_create_env(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Info_delete(info: abi::Info, key: *const c_char) -> c_int {
-    entry::begin("MPI_Info_delete");
+    entry::begin(&"MPI_Info_delete");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::info::info_delete(info, In::new(key)) };
     entry::finish("MPI_Info_delete", result, || Object::None)
@@ -38,7 +38,7 @@ unsafe extern "C" fn PMPI_Info_delete(info: abi::Info, key: *const c_char) -> c_
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Info_dup(info: abi::Info, newinfo: *mut abi::Info) -> c_int {
-    entry::begin("MPI_Info_dup");
+    entry::begin(&"MPI_Info_dup");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::info::info_dup(info, Out::new(newinfo)) };
     entry::finish("MPI_Info_dup", result, || Object::None)
@@ -46,7 +46,7 @@ unsafe extern "C" fn PMPI_Info_dup(info: abi::Info, newinfo: *mut abi::Info) -> 
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Info_free(info: *mut abi::Info) -> c_int {
-    entry::begin("MPI_Info_free");
+    entry::begin(&"MPI_Info_free");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::info::info_free(Out::new(info)) };
     entry::finish("MPI_Info_free", result, || Object::None)
@@ -54,7 +54,7 @@ unsafe extern "C" fn PMPI_Info_free(info: *mut abi::Info) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Info_get_nkeys(info: abi::Info, nkeys: *mut c_int) -> c_int {
-    entry::begin("MPI_Info_get_nkeys");
+    entry::begin(&"MPI_Info_get_nkeys");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::info::info_get_nkeys(info, Out::new(nkeys)) };
     entry::finish("MPI_Info_get_nkeys", result, || Object::None)
@@ -62,7 +62,7 @@ unsafe extern "C" fn PMPI_Info_get_nkeys(info: abi::Info, nkeys: *mut c_int) -> 
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Info_get_nthkey(info: abi::Info, n: c_int, key: *mut c_char) -> c_int {
-    entry::begin("MPI_Info_get_nthkey");
+    entry::begin(&"MPI_Info_get_nthkey");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::info::info_get_nthkey(info, n, Out::new(key)) };
     entry::finish("MPI_Info_get_nthkey", result, || Object::None)
@@ -76,7 +76,7 @@ unsafe extern "C" fn PMPI_Info_get_string(
     value: *mut c_char,
     flag: *mut c_int,
 ) -> c_int {
-    entry::begin("MPI_Info_get_string");
+    entry::begin(&"MPI_Info_get_string");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::info::info_get_string(info, In::new(key), Out::new(buflen), Out::new(value), Out::new(flag))
@@ -86,7 +86,7 @@ unsafe extern "C" fn PMPI_Info_get_string(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Info_set(info: abi::Info, key: *const c_char, value: *const c_char) -> c_int {
-    entry::begin("MPI_Info_set");
+    entry::begin(&"MPI_Info_set");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::info::info_set(info, In::new(key), In::new(value)) };
     entry::finish("MPI_Info_set", result, || Object::None)

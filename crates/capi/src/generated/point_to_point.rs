@@ -17,7 +17,7 @@ unsafe extern "C" fn PMPI_Bsend(
     tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Bsend");
+    entry::begin(&"MPI_Bsend");
     let result = weft_mpi::point_to_point::bsend(buf, Count::from(count), datatype, dest, tag, comm);
     entry::finish("MPI_Bsend", result, || Object::Communicator(comm))
 }
@@ -31,7 +31,7 @@ unsafe extern "C" fn PMPI_Bsend_c(
     tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Bsend_c");
+    entry::begin(&"MPI_Bsend_c");
     let result = weft_mpi::point_to_point::bsend(buf, count, datatype, dest, tag, comm);
     entry::finish("MPI_Bsend_c", result, || Object::Communicator(comm))
 }
@@ -46,7 +46,7 @@ unsafe extern "C" fn PMPI_Bsend_init(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin("MPI_Bsend_init");
+    entry::begin(&"MPI_Bsend_init");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::bsend_init(
@@ -72,7 +72,7 @@ unsafe extern "C" fn PMPI_Bsend_init_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin("MPI_Bsend_init_c");
+    entry::begin(&"MPI_Bsend_init_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::bsend_init(buf, count, datatype, dest, tag, comm, Out::new(request))
@@ -82,21 +82,21 @@ unsafe extern "C" fn PMPI_Bsend_init_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Buffer_attach(buffer: *mut c_void, size: c_int) -> c_int {
-    entry::begin("MPI_Buffer_attach");
+    entry::begin(&"MPI_Buffer_attach");
     let result = weft_mpi::buffers::buffer_attach(buffer, Count::from(size));
     entry::finish("MPI_Buffer_attach", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Buffer_attach_c(buffer: *mut c_void, size: Count) -> c_int {
-    entry::begin("MPI_Buffer_attach_c");
+    entry::begin(&"MPI_Buffer_attach_c");
     let result = weft_mpi::buffers::buffer_attach(buffer, size);
     entry::finish("MPI_Buffer_attach_c", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Buffer_detach(buffer_addr: *mut c_void, size: *mut c_int) -> c_int {
-    entry::begin("MPI_Buffer_detach");
+    entry::begin(&"MPI_Buffer_detach");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::buffers::buffer_detach(buffer_addr, CountOut::Int(Out::new(size))) };
     entry::finish("MPI_Buffer_detach", result, || Object::None)
@@ -104,7 +104,7 @@ unsafe extern "C" fn PMPI_Buffer_detach(buffer_addr: *mut c_void, size: *mut c_i
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Buffer_detach_c(buffer_addr: *mut c_void, size: *mut Count) -> c_int {
-    entry::begin("MPI_Buffer_detach_c");
+    entry::begin(&"MPI_Buffer_detach_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::buffers::buffer_detach(buffer_addr, CountOut::Count(Out::new(size))) };
     entry::finish("MPI_Buffer_detach_c", result, || Object::None)
@@ -112,14 +112,14 @@ unsafe extern "C" fn PMPI_Buffer_detach_c(buffer_addr: *mut c_void, size: *mut C
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Buffer_flush() -> c_int {
-    entry::begin("MPI_Buffer_flush");
+    entry::begin(&"MPI_Buffer_flush");
     let result = weft_mpi::buffers::buffer_flush();
     entry::finish("MPI_Buffer_flush", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Buffer_iflush(request: *mut abi::Request) -> c_int {
-    entry::begin("MPI_Buffer_iflush");
+    entry::begin(&"MPI_Buffer_iflush");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::buffers::buffer_iflush(Out::new(request)) };
     entry::finish("MPI_Buffer_iflush", result, || Object::None)
@@ -127,7 +127,7 @@ unsafe extern "C" fn PMPI_Buffer_iflush(request: *mut abi::Request) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Cancel(request: *mut abi::Request) -> c_int {
-    entry::begin("MPI_Cancel");
+    entry::begin(&"MPI_Cancel");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::requests::cancel(Out::new(request)) };
     entry::finish("MPI_Cancel", result, || Object::None)
@@ -135,14 +135,14 @@ unsafe extern "C" fn PMPI_Cancel(request: *mut abi::Request) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_attach_buffer(comm: abi::Comm, buffer: *mut c_void, size: c_int) -> c_int {
-    entry::begin("MPI_Comm_attach_buffer");
+    entry::begin(&"MPI_Comm_attach_buffer");
     let result = weft_mpi::buffers::comm_attach_buffer(comm, buffer, Count::from(size));
     entry::finish("MPI_Comm_attach_buffer", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_attach_buffer_c(comm: abi::Comm, buffer: *mut c_void, size: Count) -> c_int {
-    entry::begin("MPI_Comm_attach_buffer_c");
+    entry::begin(&"MPI_Comm_attach_buffer_c");
     let result = weft_mpi::buffers::comm_attach_buffer(comm, buffer, size);
     entry::finish("MPI_Comm_attach_buffer_c", result, || Object::Communicator(comm))
 }
@@ -153,7 +153,7 @@ unsafe extern "C" fn PMPI_Comm_detach_buffer(
     buffer_addr: *mut c_void,
     size: *mut c_int,
 ) -> c_int {
-    entry::begin("MPI_Comm_detach_buffer");
+    entry::begin(&"MPI_Comm_detach_buffer");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::buffers::comm_detach_buffer(comm, buffer_addr, CountOut::Int(Out::new(size))) };
@@ -166,7 +166,7 @@ unsafe extern "C" fn PMPI_Comm_detach_buffer_c(
     buffer_addr: *mut c_void,
     size: *mut Count,
 ) -> c_int {
-    entry::begin("MPI_Comm_detach_buffer_c");
+    entry::begin(&"MPI_Comm_detach_buffer_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::buffers::comm_detach_buffer(comm, buffer_addr, CountOut::Count(Out::new(size))) };
@@ -175,14 +175,14 @@ unsafe extern "C" fn PMPI_Comm_detach_buffer_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_flush_buffer(comm: abi::Comm) -> c_int {
-    entry::begin("MPI_Comm_flush_buffer");
+    entry::begin(&"MPI_Comm_flush_buffer");
     let result = weft_mpi::buffers::comm_flush_buffer(comm);
     entry::finish("MPI_Comm_flush_buffer", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_iflush_buffer(comm: abi::Comm, request: *mut abi::Request) -> c_int {
-    entry::begin("MPI_Comm_iflush_buffer");
+    entry::begin(&"MPI_Comm_iflush_buffer");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::buffers::comm_iflush_buffer(comm, Out::new(request)) };
     entry::finish("MPI_Comm_iflush_buffer", result, || Object::Communicator(comm))
@@ -190,7 +190,7 @@ unsafe extern "C" fn PMPI_Comm_iflush_buffer(comm: abi::Comm, request: *mut abi:
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Get_count(status: *const Status, datatype: Datatype, count: *mut c_int) -> c_int {
-    entry::begin("MPI_Get_count");
+    entry::begin(&"MPI_Get_count");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::datatypes::get_count(In::new(status), datatype, CountOut::Int(Out::new(count))) };
@@ -199,7 +199,7 @@ unsafe extern "C" fn PMPI_Get_count(status: *const Status, datatype: Datatype, c
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Get_count_c(status: *const Status, datatype: Datatype, count: *mut Count) -> c_int {
-    entry::begin("MPI_Get_count_c");
+    entry::begin(&"MPI_Get_count_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::get_count(In::new(status), datatype, CountOut::Count(Out::new(count)))
@@ -217,7 +217,7 @@ unsafe extern "C" fn PMPI_Ibsend(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin("MPI_Ibsend");
+    entry::begin(&"MPI_Ibsend");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::ibsend(
@@ -243,7 +243,7 @@ unsafe extern "C" fn PMPI_Ibsend_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin("MPI_Ibsend_c");
+    entry::begin(&"MPI_Ibsend_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::point_to_point::ibsend(buf, count, datatype, dest, tag, comm, Out::new(request)) };
@@ -259,7 +259,7 @@ unsafe extern "C" fn PMPI_Improbe(
     message: *mut abi::Message,
     status: *mut Status,
 ) -> c_int {
-    entry::begin("MPI_Improbe");
+    entry::begin(&"MPI_Improbe");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::probes::improbe(source, tag, comm, Out::new(flag), Out::new(message), Out::new(status))
@@ -275,7 +275,7 @@ unsafe extern "C" fn PMPI_Imrecv(
     message: *mut abi::Message,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin("MPI_Imrecv");
+    entry::begin(&"MPI_Imrecv");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::probes::imrecv(buf, Count::from(count), datatype, Out::new(message), Out::new(request))
@@ -291,7 +291,7 @@ unsafe extern "C" fn PMPI_Imrecv_c(
     message: *mut abi::Message,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin("MPI_Imrecv_c");
+    entry::begin(&"MPI_Imrecv_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::probes::imrecv(buf, count, datatype, Out::new(message), Out::new(request)) };
@@ -306,7 +306,7 @@ unsafe extern "C" fn PMPI_Iprobe(
     flag: *mut c_int,
     status: *mut Status,
 ) -> c_int {
-    entry::begin("MPI_Iprobe");
+    entry::begin(&"MPI_Iprobe");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::probes::iprobe(source, tag, comm, Out::new(flag), Out::new(status)) };
     entry::finish("MPI_Iprobe", result, || Object::Communicator(comm))
@@ -322,7 +322,7 @@ unsafe extern "C" fn PMPI_Irecv(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin("MPI_Irecv");
+    entry::begin(&"MPI_Irecv");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::irecv(
@@ -348,7 +348,7 @@ unsafe extern "C" fn PMPI_Irecv_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin("MPI_Irecv_c");
+    entry::begin(&"MPI_Irecv_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::irecv(buf, count, datatype, source, tag, comm, Out::new(request))
@@ -366,7 +366,7 @@ unsafe extern "C" fn PMPI_Irsend(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin("MPI_Irsend");
+    entry::begin(&"MPI_Irsend");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::irsend(
@@ -392,7 +392,7 @@ unsafe extern "C" fn PMPI_Irsend_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin("MPI_Irsend_c");
+    entry::begin(&"MPI_Irsend_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::point_to_point::irsend(buf, count, datatype, dest, tag, comm, Out::new(request)) };
@@ -409,7 +409,7 @@ unsafe extern "C" fn PMPI_Isend(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin("MPI_Isend");
+    entry::begin(&"MPI_Isend");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::isend(buf, Count::from(count), datatype, dest, tag, comm, Out::new(request))
@@ -427,7 +427,7 @@ unsafe extern "C" fn PMPI_Isend_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin("MPI_Isend_c");
+    entry::begin(&"MPI_Isend_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::point_to_point::isend(buf, count, datatype, dest, tag, comm, Out::new(request)) };
@@ -449,7 +449,7 @@ unsafe extern "C" fn PMPI_Isendrecv(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin("MPI_Isendrecv");
+    entry::begin(&"MPI_Isendrecv");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::isendrecv(
@@ -485,7 +485,7 @@ unsafe extern "C" fn PMPI_Isendrecv_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin("MPI_Isendrecv_c");
+    entry::begin(&"MPI_Isendrecv_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::isendrecv(
@@ -518,7 +518,7 @@ unsafe extern "C" fn PMPI_Isendrecv_replace(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin("MPI_Isendrecv_replace");
+    entry::begin(&"MPI_Isendrecv_replace");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::isendrecv_replace(
@@ -548,7 +548,7 @@ unsafe extern "C" fn PMPI_Isendrecv_replace_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin("MPI_Isendrecv_replace_c");
+    entry::begin(&"MPI_Isendrecv_replace_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::isendrecv_replace(
@@ -576,7 +576,7 @@ unsafe extern "C" fn PMPI_Issend(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin("MPI_Issend");
+    entry::begin(&"MPI_Issend");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::issend(
@@ -602,7 +602,7 @@ unsafe extern "C" fn PMPI_Issend_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin("MPI_Issend_c");
+    entry::begin(&"MPI_Issend_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::point_to_point::issend(buf, count, datatype, dest, tag, comm, Out::new(request)) };
@@ -617,7 +617,7 @@ unsafe extern "C" fn PMPI_Mprobe(
     message: *mut abi::Message,
     status: *mut Status,
 ) -> c_int {
-    entry::begin("MPI_Mprobe");
+    entry::begin(&"MPI_Mprobe");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::probes::mprobe(source, tag, comm, Out::new(message), Out::new(status)) };
     entry::finish("MPI_Mprobe", result, || Object::Communicator(comm))
@@ -631,7 +631,7 @@ unsafe extern "C" fn PMPI_Mrecv(
     message: *mut abi::Message,
     status: *mut Status,
 ) -> c_int {
-    entry::begin("MPI_Mrecv");
+    entry::begin(&"MPI_Mrecv");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::probes::mrecv(buf, Count::from(count), datatype, Out::new(message), Out::new(status))
@@ -647,7 +647,7 @@ unsafe extern "C" fn PMPI_Mrecv_c(
     message: *mut abi::Message,
     status: *mut Status,
 ) -> c_int {
-    entry::begin("MPI_Mrecv_c");
+    entry::begin(&"MPI_Mrecv_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::probes::mrecv(buf, count, datatype, Out::new(message), Out::new(status)) };
@@ -656,7 +656,7 @@ unsafe extern "C" fn PMPI_Mrecv_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Probe(source: c_int, tag: c_int, comm: abi::Comm, status: *mut Status) -> c_int {
-    entry::begin("MPI_Probe");
+    entry::begin(&"MPI_Probe");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::probes::probe(source, tag, comm, Out::new(status)) };
     entry::finish("MPI_Probe", result, || Object::Communicator(comm))
@@ -672,7 +672,7 @@ unsafe extern "C" fn PMPI_Recv(
     comm: abi::Comm,
     status: *mut Status,
 ) -> c_int {
-    entry::begin("MPI_Recv");
+    entry::begin(&"MPI_Recv");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::recv(buf, Count::from(count), datatype, source, tag, comm, Out::new(status))
@@ -690,7 +690,7 @@ unsafe extern "C" fn PMPI_Recv_c(
     comm: abi::Comm,
     status: *mut Status,
 ) -> c_int {
-    entry::begin("MPI_Recv_c");
+    entry::begin(&"MPI_Recv_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::point_to_point::recv(buf, count, datatype, source, tag, comm, Out::new(status)) };
@@ -707,7 +707,7 @@ unsafe extern "C" fn PMPI_Recv_init(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin("MPI_Recv_init");
+    entry::begin(&"MPI_Recv_init");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::recv_init(
@@ -733,7 +733,7 @@ unsafe extern "C" fn PMPI_Recv_init_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin("MPI_Recv_init_c");
+    entry::begin(&"MPI_Recv_init_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::recv_init(buf, count, datatype, source, tag, comm, Out::new(request))
@@ -743,7 +743,7 @@ unsafe extern "C" fn PMPI_Recv_init_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Request_free(request: *mut abi::Request) -> c_int {
-    entry::begin("MPI_Request_free");
+    entry::begin(&"MPI_Request_free");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::requests::request_free(Out::new(request)) };
     entry::finish("MPI_Request_free", result, || Object::None)
@@ -755,7 +755,7 @@ unsafe extern "C" fn PMPI_Request_get_status(
     flag: *mut c_int,
     status: *mut Status,
 ) -> c_int {
-    entry::begin("MPI_Request_get_status");
+    entry::begin(&"MPI_Request_get_status");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::requests::request_get_status(request, Out::new(flag), Out::new(status)) };
     entry::finish("MPI_Request_get_status", result, || Object::None)
@@ -768,7 +768,7 @@ unsafe extern "C" fn PMPI_Request_get_status_all(
     flag: *mut c_int,
     array_of_statuses: *mut Status,
 ) -> c_int {
-    entry::begin("MPI_Request_get_status_all");
+    entry::begin(&"MPI_Request_get_status_all");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::requests::request_get_status_all(
@@ -789,7 +789,7 @@ unsafe extern "C" fn PMPI_Request_get_status_any(
     flag: *mut c_int,
     status: *mut Status,
 ) -> c_int {
-    entry::begin("MPI_Request_get_status_any");
+    entry::begin(&"MPI_Request_get_status_any");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::requests::request_get_status_any(
@@ -811,7 +811,7 @@ unsafe extern "C" fn PMPI_Request_get_status_some(
     array_of_indices: *mut c_int,
     array_of_statuses: *mut Status,
 ) -> c_int {
-    entry::begin("MPI_Request_get_status_some");
+    entry::begin(&"MPI_Request_get_status_some");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::requests::request_get_status_some(
@@ -834,7 +834,7 @@ unsafe extern "C" fn PMPI_Rsend(
     tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Rsend");
+    entry::begin(&"MPI_Rsend");
     let result = weft_mpi::point_to_point::rsend(buf, Count::from(count), datatype, dest, tag, comm);
     entry::finish("MPI_Rsend", result, || Object::Communicator(comm))
 }
@@ -848,7 +848,7 @@ unsafe extern "C" fn PMPI_Rsend_c(
     tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Rsend_c");
+    entry::begin(&"MPI_Rsend_c");
     let result = weft_mpi::point_to_point::rsend(buf, count, datatype, dest, tag, comm);
     entry::finish("MPI_Rsend_c", result, || Object::Communicator(comm))
 }
@@ -863,7 +863,7 @@ unsafe extern "C" fn PMPI_Rsend_init(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin("MPI_Rsend_init");
+    entry::begin(&"MPI_Rsend_init");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::rsend_init(
@@ -889,7 +889,7 @@ unsafe extern "C" fn PMPI_Rsend_init_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin("MPI_Rsend_init_c");
+    entry::begin(&"MPI_Rsend_init_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::rsend_init(buf, count, datatype, dest, tag, comm, Out::new(request))
@@ -906,7 +906,7 @@ unsafe extern "C" fn PMPI_Send(
     tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Send");
+    entry::begin(&"MPI_Send");
     let result = weft_mpi::point_to_point::send(buf, Count::from(count), datatype, dest, tag, comm);
     entry::finish("MPI_Send", result, || Object::Communicator(comm))
 }
@@ -920,7 +920,7 @@ unsafe extern "C" fn PMPI_Send_c(
     tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Send_c");
+    entry::begin(&"MPI_Send_c");
     let result = weft_mpi::point_to_point::send(buf, count, datatype, dest, tag, comm);
     entry::finish("MPI_Send_c", result, || Object::Communicator(comm))
 }
@@ -935,7 +935,7 @@ unsafe extern "C" fn PMPI_Send_init(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin("MPI_Send_init");
+    entry::begin(&"MPI_Send_init");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::send_init(
@@ -961,7 +961,7 @@ unsafe extern "C" fn PMPI_Send_init_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin("MPI_Send_init_c");
+    entry::begin(&"MPI_Send_init_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::send_init(buf, count, datatype, dest, tag, comm, Out::new(request))
@@ -984,7 +984,7 @@ unsafe extern "C" fn PMPI_Sendrecv(
     comm: abi::Comm,
     status: *mut Status,
 ) -> c_int {
-    entry::begin("MPI_Sendrecv");
+    entry::begin(&"MPI_Sendrecv");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::sendrecv(
@@ -1020,7 +1020,7 @@ unsafe extern "C" fn PMPI_Sendrecv_c(
     comm: abi::Comm,
     status: *mut Status,
 ) -> c_int {
-    entry::begin("MPI_Sendrecv_c");
+    entry::begin(&"MPI_Sendrecv_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::sendrecv(
@@ -1053,7 +1053,7 @@ unsafe extern "C" fn PMPI_Sendrecv_replace(
     comm: abi::Comm,
     status: *mut Status,
 ) -> c_int {
-    entry::begin("MPI_Sendrecv_replace");
+    entry::begin(&"MPI_Sendrecv_replace");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::sendrecv_replace(
@@ -1083,7 +1083,7 @@ unsafe extern "C" fn PMPI_Sendrecv_replace_c(
     comm: abi::Comm,
     status: *mut Status,
 ) -> c_int {
-    entry::begin("MPI_Sendrecv_replace_c");
+    entry::begin(&"MPI_Sendrecv_replace_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::sendrecv_replace(
@@ -1156,7 +1156,7 @@ unsafe extern "C" fn PMPI_Ssend(
     tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Ssend");
+    entry::begin(&"MPI_Ssend");
     let result = weft_mpi::point_to_point::ssend(buf, Count::from(count), datatype, dest, tag, comm);
     entry::finish("MPI_Ssend", result, || Object::Communicator(comm))
 }
@@ -1170,7 +1170,7 @@ unsafe extern "C" fn PMPI_Ssend_c(
     tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin("MPI_Ssend_c");
+    entry::begin(&"MPI_Ssend_c");
     let result = weft_mpi::point_to_point::ssend(buf, count, datatype, dest, tag, comm);
     entry::finish("MPI_Ssend_c", result, || Object::Communicator(comm))
 }
@@ -1185,7 +1185,7 @@ unsafe extern "C" fn PMPI_Ssend_init(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin("MPI_Ssend_init");
+    entry::begin(&"MPI_Ssend_init");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::ssend_init(
@@ -1211,7 +1211,7 @@ unsafe extern "C" fn PMPI_Ssend_init_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin("MPI_Ssend_init_c");
+    entry::begin(&"MPI_Ssend_init_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::ssend_init(buf, count, datatype, dest, tag, comm, Out::new(request))
@@ -1221,7 +1221,7 @@ unsafe extern "C" fn PMPI_Ssend_init_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Start(request: *mut abi::Request) -> c_int {
-    entry::begin("MPI_Start");
+    entry::begin(&"MPI_Start");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::point_to_point::start(Out::new(request)) };
     entry::finish("MPI_Start", result, || Object::None)
@@ -1229,7 +1229,7 @@ unsafe extern "C" fn PMPI_Start(request: *mut abi::Request) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Startall(count: c_int, array_of_requests: *mut abi::Request) -> c_int {
-    entry::begin("MPI_Startall");
+    entry::begin(&"MPI_Startall");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::point_to_point::startall(count, Out::new(array_of_requests)) };
     entry::finish("MPI_Startall", result, || Object::None)
@@ -1237,7 +1237,7 @@ unsafe extern "C" fn PMPI_Startall(count: c_int, array_of_requests: *mut abi::Re
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Status_get_error(status: *const Status, err: *mut c_int) -> c_int {
-    entry::begin("MPI_Status_get_error");
+    entry::begin(&"MPI_Status_get_error");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::statuses::status_get_error(In::new(status), Out::new(err)) };
     entry::finish("MPI_Status_get_error", result, || Object::None)
@@ -1245,7 +1245,7 @@ unsafe extern "C" fn PMPI_Status_get_error(status: *const Status, err: *mut c_in
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Status_get_source(status: *const Status, source: *mut c_int) -> c_int {
-    entry::begin("MPI_Status_get_source");
+    entry::begin(&"MPI_Status_get_source");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::statuses::status_get_source(In::new(status), Out::new(source)) };
     entry::finish("MPI_Status_get_source", result, || Object::None)
@@ -1253,7 +1253,7 @@ unsafe extern "C" fn PMPI_Status_get_source(status: *const Status, source: *mut 
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Status_get_tag(status: *const Status, tag: *mut c_int) -> c_int {
-    entry::begin("MPI_Status_get_tag");
+    entry::begin(&"MPI_Status_get_tag");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::statuses::status_get_tag(In::new(status), Out::new(tag)) };
     entry::finish("MPI_Status_get_tag", result, || Object::None)
@@ -1261,7 +1261,7 @@ unsafe extern "C" fn PMPI_Status_get_tag(status: *const Status, tag: *mut c_int)
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Test(request: *mut abi::Request, flag: *mut c_int, status: *mut Status) -> c_int {
-    entry::begin("MPI_Test");
+    entry::begin(&"MPI_Test");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::requests::test(Out::new(request), Out::new(flag), Out::new(status)) };
     entry::finish("MPI_Test", result, || Object::None)
@@ -1269,7 +1269,7 @@ unsafe extern "C" fn PMPI_Test(request: *mut abi::Request, flag: *mut c_int, sta
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Test_cancelled(status: *const Status, flag: *mut c_int) -> c_int {
-    entry::begin("MPI_Test_cancelled");
+    entry::begin(&"MPI_Test_cancelled");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::statuses::test_cancelled(In::new(status), Out::new(flag)) };
     entry::finish("MPI_Test_cancelled", result, || Object::None)
@@ -1282,7 +1282,7 @@ unsafe extern "C" fn PMPI_Testall(
     flag: *mut c_int,
     array_of_statuses: *mut Status,
 ) -> c_int {
-    entry::begin("MPI_Testall");
+    entry::begin(&"MPI_Testall");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::requests::testall(
@@ -1303,7 +1303,7 @@ unsafe extern "C" fn PMPI_Testany(
     flag: *mut c_int,
     status: *mut Status,
 ) -> c_int {
-    entry::begin("MPI_Testany");
+    entry::begin(&"MPI_Testany");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::requests::testany(
@@ -1325,7 +1325,7 @@ unsafe extern "C" fn PMPI_Testsome(
     array_of_indices: *mut c_int,
     array_of_statuses: *mut Status,
 ) -> c_int {
-    entry::begin("MPI_Testsome");
+    entry::begin(&"MPI_Testsome");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::requests::testsome(
@@ -1341,7 +1341,7 @@ unsafe extern "C" fn PMPI_Testsome(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Wait(request: *mut abi::Request, status: *mut Status) -> c_int {
-    entry::begin("MPI_Wait");
+    entry::begin(&"MPI_Wait");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::requests::wait(Out::new(request), Out::new(status)) };
     entry::finish("MPI_Wait", result, || Object::None)
@@ -1353,7 +1353,7 @@ unsafe extern "C" fn PMPI_Waitall(
     array_of_requests: *mut abi::Request,
     array_of_statuses: *mut Status,
 ) -> c_int {
-    entry::begin("MPI_Waitall");
+    entry::begin(&"MPI_Waitall");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::requests::waitall(count, Out::new(array_of_requests), Out::new(array_of_statuses))
@@ -1368,7 +1368,7 @@ unsafe extern "C" fn PMPI_Waitany(
     index: *mut c_int,
     status: *mut Status,
 ) -> c_int {
-    entry::begin("MPI_Waitany");
+    entry::begin(&"MPI_Waitany");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::requests::waitany(count, Out::new(array_of_requests), Out::new(index), Out::new(status))
@@ -1384,7 +1384,7 @@ unsafe extern "C" fn PMPI_Waitsome(
     array_of_indices: *mut c_int,
     array_of_statuses: *mut Status,
 ) -> c_int {
-    entry::begin("MPI_Waitsome");
+    entry::begin(&"MPI_Waitsome");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::requests::waitsome(

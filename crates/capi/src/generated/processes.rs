@@ -10,7 +10,7 @@ use weft_base::arguments::{CountOut, Counts, In, Out};
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Abort(comm: abi::Comm, errorcode: c_int) -> c_int {
-    entry::begin("MPI_Abort");
+    entry::begin(&"MPI_Abort");
     let result = weft_mpi::initialize::abort(comm, errorcode);
     entry::finish("MPI_Abort", result, || Object::Communicator(comm))
 }
@@ -44,7 +44,7 @@ unsafe extern "C" fn PMPI_Comm_connect(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_disconnect(comm: *mut abi::Comm) -> c_int {
-    entry::begin("MPI_Comm_disconnect");
+    entry::begin(&"MPI_Comm_disconnect");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::communicators::comm_disconnect(Out::new(comm)) };
     entry::finish("MPI_Comm_disconnect", result, || {
@@ -99,14 +99,14 @@ unsafe extern "C" fn PMPI_Comm_spawn_multiple(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Finalize() -> c_int {
-    entry::begin("MPI_Finalize");
+    entry::begin(&"MPI_Finalize");
     let result = weft_mpi::initialize::finalize();
     entry::finish("MPI_Finalize", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Finalized(flag: *mut c_int) -> c_int {
-    entry::begin("MPI_Finalized");
+    entry::begin(&"MPI_Finalized");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::initialize::finalized(Out::new(flag)) };
     entry::finish("MPI_Finalized", result, || Object::None)
@@ -114,7 +114,7 @@ unsafe extern "C" fn PMPI_Finalized(flag: *mut c_int) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Init(argc: *mut c_int, argv: *mut *mut *mut c_char) -> c_int {
-    entry::begin("MPI_Init");
+    entry::begin(&"MPI_Init");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::initialize::init(Out::new(argc), Out::new(argv)) };
     entry::finish("MPI_Init", result, || Object::None)
@@ -127,7 +127,7 @@ unsafe extern "C" fn PMPI_Init_thread(
     required: c_int,
     provided: *mut c_int,
 ) -> c_int {
-    entry::begin("MPI_Init_thread");
+    entry::begin(&"MPI_Init_thread");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::initialize::init_thread(Out::new(argc), Out::new(argv), required, Out::new(provided))
@@ -137,7 +137,7 @@ unsafe extern "C" fn PMPI_Init_thread(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Initialized(flag: *mut c_int) -> c_int {
-    entry::begin("MPI_Initialized");
+    entry::begin(&"MPI_Initialized");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::initialize::initialized(Out::new(flag)) };
     entry::finish("MPI_Initialized", result, || Object::None)
@@ -145,7 +145,7 @@ unsafe extern "C" fn PMPI_Initialized(flag: *mut c_int) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Is_thread_main(flag: *mut c_int) -> c_int {
-    entry::begin("MPI_Is_thread_main");
+    entry::begin(&"MPI_Is_thread_main");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::initialize::is_thread_main(Out::new(flag)) };
     entry::finish("MPI_Is_thread_main", result, || Object::None)
@@ -176,7 +176,7 @@ unsafe extern "C" fn PMPI_Publish_name(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Query_thread(provided: *mut c_int) -> c_int {
-    entry::begin("MPI_Query_thread");
+    entry::begin(&"MPI_Query_thread");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::initialize::query_thread(Out::new(provided)) };
     entry::finish("MPI_Query_thread", result, || Object::None)
