@@ -6,7 +6,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)/release
 PACKAGES := -p weft-capi -p weft-node -p weft-launcher
 
 .PHONY: all binaries run test test-apps bench install clean
-all: binaries $(if $(wildcard crates/launcher/src/bin/*wrapper*),examples)
+all: binaries examples
 
 include mk/examples.mk
 $(EXAMPLES): | binaries
@@ -22,7 +22,7 @@ binaries:
 	@$(call copy,$(TARGET)/mpirun,$(BUILD)/bin/mpirun)
 	@ln -sfn mpirun $(BUILD)/bin/mpiexec
 	@$(call copy,$(TARGET)/weft,$(BUILD)/bin/weft)
-	@[ ! -e $(TARGET)/weft-wrapper ] || for name in mpicc mpicxx mpifort; do $(call copy,$(TARGET)/weft-wrapper,$(BUILD)/bin/$$name); done
+	@for name in mpicc mpicxx mpifort; do $(call copy,$(TARGET)/weft-wrapper,$(BUILD)/bin/$$name); done
 	@mkdir -p $(BUILD)/include && for header in include/*.h; do $(call copy,$$header,$(BUILD)/$$header,644); done
 
 run: all run-examples

@@ -64,9 +64,11 @@ impl Team {
         }
         self.exchange(Description::new(call, None, 0), &Frame { part: send }, |peers| {
             // All parts are copied even if one does not fit, so that others' errors do not depend on the order.
-            pattern::rotation(self.rank(), self.size()).fold(Ok(()), |result, rank| {
-                result.and((peers.get(rank).part)(self.rank()).copy_to(&receive(rank)))
-            })
+            let mut result = Ok(());
+            for rank in pattern::rotation(self.rank(), self.size()) {
+                result = result.and((peers.get(rank).part)(self.rank()).copy_to(&receive(rank)));
+            }
+            result
         })
     }
 
@@ -82,10 +84,12 @@ impl Team {
         let call = Description::new(call, None, 1);
         self.exchange(call, &Frame { part: data }, |peers| {
             let mut scratch = Vec::new();
-            pattern::partners(self.rank(), self.size()).fold(Ok(()), |result, rank| {
+            let mut result = Ok(());
+            for rank in pattern::partners(self.rank(), self.size()) {
                 let theirs = (peers.get(rank).part)(self.rank());
-                result.and(data(rank).swap_with(&theirs, &mut scratch))
-            })
+                result = result.and(data(rank).swap_with(&theirs, &mut scratch));
+            }
+            result
         })
     }
 }

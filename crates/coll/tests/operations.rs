@@ -84,7 +84,9 @@ unsafe extern "C" fn compose(
     length: *mut c_int,
     _: *mut abi::Datatype,
 ) {
-    for i in 0..unsafe { *length } as usize {
+    // SAFETY: the library passes a length.
+    let length = unsafe { *length } as usize;
+    for i in 0..length {
         // SAFETY: the library passes `length` pairs on both sides.
         let (a, b) = unsafe { (*input.cast::<[i64; 2]>().add(i), &mut *inout.cast::<[i64; 2]>().add(i)) };
         *b = composed(a, *b);

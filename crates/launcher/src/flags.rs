@@ -265,7 +265,7 @@ fn parse_block(line: &mut CommandLine, arguments: &[OsString]) -> Result<Block, 
         Stop::usage(text.trim_end().trim_start_matches("error: "))
     })?;
     let present = |name: &str| matches.get_count(name) > 0;
-    let last = |name: &str| matches.get_many::<OsString>(name).and_then(|values| values.last());
+    let last = |name: &str| matches.get_many::<OsString>(name).and_then(|mut values| values.next_back());
     let pairs = |name: &str| -> Vec<(OsString, OsString)> {
         let occurrences = matches.get_occurrences::<OsString>(name).into_iter().flatten();
         occurrences

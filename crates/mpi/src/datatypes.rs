@@ -623,15 +623,15 @@ fn defined(p: c_int, r: c_int) -> Result {
 /// `MPI_ERR_ARG` when no kind has that range.
 pub fn type_create_f90_integer(r: c_int, newtype: Out<abi::Datatype>) -> Result {
     let kind = match r {
-        ..0 | 39.. => {
+        i32::MIN..0 | 39.. => {
             let text = format!("r = {r} digits describe no integer kind the Fortran compiler has");
             return Err(Error::new(MPI_ERR_ARG, text));
         }
-        ..=2 => MPI_INTEGER1,
-        ..=4 => MPI_INTEGER2,
-        ..=9 => MPI_INTEGER4,
-        ..=18 => MPI_INTEGER8,
-        _ => MPI_INTEGER16,
+        0..=2 => MPI_INTEGER1,
+        3..=4 => MPI_INTEGER2,
+        5..=9 => MPI_INTEGER4,
+        10..=18 => MPI_INTEGER8,
+        19..=38 => MPI_INTEGER16,
     };
     unnamed(basic(kind), MPI_COMBINER_F90_INTEGER, &[r], newtype)
 }

@@ -85,7 +85,7 @@ pub(crate) fn run(pool: &'static Pool) -> ! {
 }
 
 fn is_deadlock(pool: &'static Pool) -> bool {
-    REPORT.load(Ordering::Acquire) != core::ptr::null_mut()
+    !REPORT.load(Ordering::Acquire).is_null()
         && EXPECTED.load(Ordering::SeqCst) == 0
         && foreign::belonging() == 0
         && pool.alive() > 0

