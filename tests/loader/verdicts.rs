@@ -214,6 +214,18 @@ fn private_libraries_are_noted_and_shared_ones_are_not() {
 }
 
 #[test]
+fn the_need_for_an_executable_stack_is_known() {
+    let shop = Workshop::new("stack");
+    let program = |name, flags: &[&str]| {
+        Program::prepare(&shop.program(name, HELLO, flags), OURS)
+            .expect("a loadable program")
+            .needs_executable_stack()
+    };
+    assert!(!program("plain", &[]));
+    assert!(program("executable", &["-Wl,-z,execstack"]));
+}
+
+#[test]
 fn a_missing_library_is_named() {
     let shop = Workshop::new("missing");
     shop.library("libgone.so", "int gone(void) { return 0; }", &[]);

@@ -110,8 +110,14 @@ pub(crate) fn write_edited(path: &Path, original: &[u8], template: &Template) ->
 }
 
 fn memory_file(path: &Path, length: u64) -> Result<File> {
+    // Newer kernels want to hear whether the file will be started as a program, which it will not; a system may
+    // insist (vm.memfd_noexec=2). Older kernels do not know the flag.
     // SAFETY: a constant name; the result is checked.
-    let fd = unsafe { libc::memfd_create(c"program".as_ptr(), libc::MFD_CLOEXEC) };
+    let create = |flags| unsafe { libc::memfd_create(c"program".as_ptr(), libc::MFD_CLOEXEC | flags) };
+    let mut fd = create(libc::MFD_NOEXEC_SEAL);
+    if fd < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL) {
+        fd = create(0);
+    }
     if fd < 0 {
         let hint = "no memory file for its copy (each copy needs a few open files while it is loaded, see ulimit -n)";
         return Err(Error::system(path, hint, &io::Error::last_os_error()));
@@ -184,7 +190,8 @@ fn explain(message: String) -> String {
 impl Program {
     /// Loads one more copy; `index` is only remembered.
     ///
-    /// No code of the program runs, except resolvers of indirect functions.
+    /// No code of the program runs, except resolvers of indirect functions. Load copies one after another: two
+    /// threads doing it at the same time would read the linker's list while it grows.
     ///
     /// # Errors
     /// Says which limit of the system or which symbol stands in the way.

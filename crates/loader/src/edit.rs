@@ -85,6 +85,7 @@ pub(crate) struct Template {
     /// Holds the lowest and the highest address.
     pub span: (u64, u64),
     pub entry: u64,
+    pub executable_stack: bool,
     pub hooks: Hooks,
     /// Holds the slots for each symbol that this object looks up, its own ones included.
     pub slots: HashMap<Box<str>, Vec<Slot>>,
@@ -114,6 +115,10 @@ impl Template {
             libraries: Vec::new(),
             span: (0, 0),
             entry: image.entry,
+            // Without the header the system's default holds, which is an executable one on x86-64 only.
+            executable_stack: image
+                .segment(elf::PT_GNU_STACK)
+                .map_or(cfg!(target_arch = "x86_64"), Segment::is_executable),
             hooks: hooks(image)?,
             slots: slots(image)?,
         };

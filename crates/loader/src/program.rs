@@ -117,6 +117,13 @@ impl Program {
         &self.inner.objects[0].path
     }
 
+    /// Tells whether the program or a private library asks for stacks that may be executed, as nested functions of
+    /// C and internal procedures of Fortran need. The linker takes care of stacks it knows when it loads the first
+    /// copy; whoever maps stacks by itself must make them executable.
+    pub fn needs_executable_stack(&self) -> bool {
+        self.inner.objects.iter().any(|o| o.template.executable_stack)
+    }
+
     /// Lists the libraries of which each rank gets its own copy.
     pub fn private_libraries(&self) -> impl Iterator<Item = &Path> {
         self.inner.objects[1..].iter().map(|o| o.path.as_path())
