@@ -34,19 +34,11 @@ pub fn wait_for(word: &AtomicU32, expected: u32, timeout: Option<Duration>) -> b
 /// Wakes up to `count` sleepers of `word`.
 #[inline]
 pub fn wake(word: &AtomicU32, count: u32) {
-    wake_address(word.as_ptr(), count);
-}
-
-/// Wakes up to `count` sleepers of the word at `address`, which need not exist any more: the kernel uses it as a key
-/// only. For a waker whose word may be freed by the thread it wakes.
-#[inline]
-#[allow(clippy::not_unsafe_ptr_arg_deref)] // Nothing is read through it.
-pub fn wake_address(address: *const u32, count: u32) {
-    // SAFETY: the kernel does not touch the memory for a private wake; an unmapped address only yields an error.
+    // SAFETY: the kernel uses the address as a key only.
     unsafe {
         libc::syscall(
             libc::SYS_futex,
-            address,
+            word.as_ptr(),
             libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
             count.min(i32::MAX as u32),
         );
