@@ -13,8 +13,10 @@ use weft_sched::{Config, Scheduler, WaitSet, current, park, thread_of, wait_unti
 const HANG_S: u32 = 60;
 const VARIABLE: &str = "WEFT_SCHED_SCENARIO";
 
+type Body = fn(u32, u32);
+
 /// The scenarios: what each rank of so many runs.
-const SCENARIOS: &[(&str, fn(u32, u32))] = &[
+const SCENARIOS: &[(&str, Body)] = &[
     ("ring", ring),
     ("random", random),
     ("barriers", barriers),
@@ -217,7 +219,7 @@ fn identity(rank: u32, ranks: u32) {
             assert_eq!(libc::pthread_mutex_lock(lock), 0);
             *libc::__errno_location() = (rank + round) as i32;
         }
-        if (rank + round) % 16 == 0 {
+        if (rank + round).is_multiple_of(16) {
             // Long enough for an idle worker to take others away.
             let end = weft_sys::clock::now_ns() + 50_000;
             while weft_sys::clock::now_ns() < end {}
@@ -299,7 +301,7 @@ fn a_rank_that_blocks_in_the_kernel_does_not_stop_the_others() {
 fn blocking_read(rank: u32, ranks: u32) {
     static PIPES: Mutex<Vec<(std::io::PipeReader, std::io::PipeWriter)>> = Mutex::new(Vec::new());
     static DONE: AtomicU32 = AtomicU32::new(0);
-    if rank % 2 == 0 {
+    if rank.is_multiple_of(2) {
         let (mut reader, writer) = std::io::pipe().unwrap();
         PIPES.lock().unwrap().push((reader.try_clone().unwrap(), writer));
         assert_eq!(reader.read(&mut [0; 1]).unwrap(), 1);
@@ -429,9 +431,7 @@ fn a_deadlock_is_reported() {
 
 fn deadlock(rank: u32, _: u32) {
     // Rank 3 ends; all others wait for what never comes.
-    while rank != 3 {
-        park();
-    }
+    wait_until(|| rank == 3);
 }
 
 #[test]
