@@ -1,4 +1,4 @@
-// MPI_Comm_create over all ranks and MPI_Comm_create_group over the members only, also at the same time.
+// MPI_Comm_create with a part of the ranks, in another order, with disjoint parts, and with nobody.
 #include "check.h"
 
 int main(int argc, char **argv) {
@@ -40,16 +40,6 @@ int main(int argc, char **argv) {
   CHECK_EQUAL(part_size, size > 1 ? (size - check_rank % 2 + 1) / 2 : 1);
   CHECK_OK(MPI_Comm_free(&comm));
 
-  // Only the members call MPI_Comm_create_group; nobody waits for the others.
-  for (int round = 0; round < 20; round++) {
-    if (check_rank % 2 == 0) {
-      CHECK_OK(MPI_Comm_create_group(MPI_COMM_WORLD, even, round, &comm));
-      int sum = 0, one = 1;
-      CHECK_OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm));
-      CHECK_EQUAL(sum, (size + 1) / 2);
-      CHECK_OK(MPI_Comm_free(&comm));
-    }
-  }
   CHECK_OK(MPI_Comm_create(MPI_COMM_WORLD, MPI_GROUP_EMPTY, &comm));
   CHECK(comm == MPI_COMM_NULL);
   if (parity != MPI_GROUP_EMPTY) MPI_Group_free(&parity);
