@@ -86,7 +86,38 @@ fn barrier(ranks: u32, rounds: u64) {
     }
 }
 
+/// Creation and end of ranks that do nothing.
+fn spawn(name: &str, ranks: u32) {
+    if std::env::args().nth(1).as_deref() == Some(name) {
+        let begin = weft_sys::clock::now_ns();
+        weft_sched::start(Config { ranks, ..Config::default() }).unwrap();
+        for rank in 0..ranks {
+            weft_sched::spawn_rank(rank, Box::new(|| {})).unwrap();
+        }
+        let spawned = weft_sys::clock::now_ns();
+        weft_sched::wait_for_ranks();
+        let ended = weft_sys::clock::now_ns();
+        let text = std::fs::read_to_string("/proc/self/status").unwrap();
+        let memory = text.lines().find(|l| l.starts_with("VmRSS")).unwrap_or("");
+        let tables = text.lines().find(|l| l.starts_with("VmPTE")).unwrap_or("");
+        println!(
+            "{name:32} {:9.1} ms, ended {:.1} ms, {memory}, {tables}",
+            (spawned - begin) as f64 / 1e6,
+            (ended - begin) as f64 / 1e6
+        );
+        std::process::exit(0);
+    }
+    if std::env::args().nth(1).is_none() {
+        let me = std::env::current_exe().unwrap();
+        let begin = weft_sys::clock::now_ns();
+        std::process::Command::new(me).arg(name).status().unwrap();
+        println!("{:32} {:9.1} ms", "  whole process", (weft_sys::clock::now_ns() - begin) as f64 / 1e6);
+    }
+}
+
 fn main() {
+    spawn("create 1000 ranks", 1000);
+    spawn("create 10000 ranks", 10_000);
     time("current", ROUNDS, 1, 1, |_| {
         for _ in 0..ROUNDS {
             std::hint::black_box(current());
