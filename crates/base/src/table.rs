@@ -55,17 +55,6 @@ impl<T> Table<T> {
         }
     }
 
-    /// Puts another object under a live handle.
-    ///
-    /// # Errors
-    /// As [`Table::get`].
-    pub fn replace(&self, handle: usize, object: Arc<T>) -> Result {
-        self.get(handle)?;
-        let mut guard = self.slots.write().unwrap_or_else(|e| e.into_inner());
-        guard.0[(handle & 0xffff_ffff) - FIRST].object = Some(object);
-        Ok(())
-    }
-
     /// Takes the object out; its handle is invalid from now on.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use crate::attributes::Attributes;
 use crate::errors::ErrorHandler;
 use crate::groups;
 use crate::info::{self, Info};
+use crate::messages::bad_tag;
 use crate::process::Process;
 use crate::{check, strings};
 use core::ffi::{c_char, c_int};
@@ -13,6 +14,7 @@ use weft_base::constants::*;
 use weft_base::{Error, In, Out, Result, abi};
 use weft_coll::Team;
 use weft_comm::{Communicator as Values, Comparison, FIRST_FREE_CONTEXT, Group, SELF_CONTEXT, WORLD_CONTEXT};
+use weft_p2p::Envelope;
 use weft_sync::Lock;
 
 /// A communicator as the library keeps it for one rank.
@@ -325,6 +327,49 @@ pub fn comm_split_type(
     Ok(())
 }
 
+/// `MPI_Comm_create_group`: collective over the group only. Its first member gives out the context number and sends
+/// it to the others, in the context that `comm` keeps for the library's own messages.
+///
+/// # Errors
+/// `MPI_ERR_COMM`, `MPI_ERR_TAG`; `MPI_ERR_GROUP` when the group has members that are not in `comm`.
+pub fn comm_create_group(comm: abi::Comm, group: abi::Group, tag: c_int, newcomm: Out<abi::Comm>) -> Result {
+    check::output(newcomm, "newcomm")?;
+    let process = Process::current()?;
+    let parent = process.communicator(comm)?;
+    intra_only(&parent, "MPI_Comm_create_group")?;
+    if tag < 0 {
+        return Err(bad_tag("tag", tag, ""));
+    }
+    let members = process.group(group)?;
+    all_within(&members, &parent.values.group)?;
+    let Some(rank) = members.rank_of(process.world_rank) else {
+        newcomm.set(MPI_COMM_NULL);
+        return Ok(());
+    };
+    let first = parent.values.group.rank_of(members.world_rank(0)).unwrap_or(0);
+    let envelope = Envelope { context: parent.values.collective_context(), source: first as c_int, tag };
+    let context = if rank == 0 {
+        let context = allocate_contexts(1);
+        members.iter().skip(1).for_each(|member| process.messages().send_word(member, envelope, context));
+        context
+    } else {
+        process.messages().receive_word(members.world_rank(0), envelope)?
+    };
+    let values = Values { context, rank, group: (*members).clone(), remote: None };
+    publish(process, Communicator::new(values, parent.error_handler()), newcomm);
+    Ok(())
+}
+
+fn all_within(members: &Group, parent: &Group) -> Result {
+    match members.iter().find(|&rank| parent.rank_of(rank).is_none()) {
+        None => Ok(()),
+        Some(stranger) => {
+            let text = format!("group has rank {stranger} of MPI_COMM_WORLD, which is not in comm");
+            Err(Error::new(MPI_ERR_GROUP, text))
+        }
+    }
+}
+
 /// `MPI_Comm_create`
 ///
 /// # Errors
@@ -335,10 +380,7 @@ pub fn comm_create(comm: abi::Comm, group: abi::Group, newcomm: Out<abi::Comm>) 
     let parent = process.communicator(comm)?;
     intra_only(&parent, "MPI_Comm_create")?;
     let members = process.group(group)?;
-    if let Some(stranger) = members.iter().find(|&r| parent.values.group.rank_of(r).is_none()) {
-        let text = format!("group has rank {stranger} of MPI_COMM_WORLD, which is not in comm");
-        return Err(Error::new(MPI_ERR_GROUP, text));
-    }
+    all_within(&members, &parent.values.group)?;
     // Ranks may pass different, disjoint groups: the first member's rank tells them apart.
     match members.rank_of(process.world_rank) {
         Some(rank) => {

@@ -1,11 +1,12 @@
 //! Inquiries about the library and the machine, timers, memory (chapters 9 and 20).
 #![allow(unsafe_code)]
 
+use crate::info::Info;
 use crate::process::Process;
 use crate::{check, host, strings};
 use core::ffi::{c_char, c_int, c_void};
 use std::alloc::{Layout, alloc, dealloc};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use weft_base::constants::*;
 use weft_base::{Error, Out, Result, abi};
@@ -66,6 +67,22 @@ pub fn abi_get_version(abi_major: Out<c_int>, abi_minor: Out<c_int>) -> Result {
     check::output(abi_minor, "abi_minor")?;
     abi_major.set(MPI_ABI_VERSION);
     abi_minor.set(MPI_ABI_SUBVERSION);
+    Ok(())
+}
+
+/// `MPI_Abi_get_info`: sizes of the ABI's integer types in bytes.
+///
+/// # Errors
+/// `MPI_ERR_ARG`
+pub fn abi_get_info(info: Out<abi::Info>) -> Result {
+    check::output(info, "info")?;
+    let size = |name: &str, bytes: usize| (name.to_owned(), bytes.to_string());
+    let pairs = vec![
+        size("mpi_aint_size", size_of::<abi::Aint>()),
+        size("mpi_count_size", size_of::<abi::Count>()),
+        size("mpi_offset_size", size_of::<abi::Offset>()),
+    ];
+    info.set(abi::Info(Process::any().infos.insert(Arc::new(Info::new(pairs)))));
     Ok(())
 }
 

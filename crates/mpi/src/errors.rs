@@ -6,6 +6,7 @@ use crate::process::{INITIALIZED, Process, Ref};
 use crate::{callbacks, check, host, strings};
 use core::ffi::{c_char, c_int};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use weft_base::constants::*;
 use weft_base::{Error, In, Out, Result, abi};
 use weft_sync::Lock;
@@ -26,7 +27,7 @@ pub enum Object {
 }
 
 /// What an error handler does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Action {
     /// `MPI_ERRORS_ARE_FATAL`: end the job (all connected processes).
     Fatal,
@@ -35,14 +36,17 @@ pub enum Action {
     /// `MPI_ERRORS_RETURN`: return the code.
     Return,
     /// A user's function for objects of one kind.
-    User(UserHandler),
+    User(Arc<UserHandler>),
 }
 
 /// A user's function and the kind of object it was created for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct UserHandler {
     address: usize,
     kind: HandlerKind,
+    /// How many times the program holds the handle and has to free it: once from creating it, once from each inquiry.
+    /// At zero the handle is invalid, until an inquiry on an object that still uses the handler brings it back.
+    references: AtomicUsize,
 }
 
 /// The kind of object an error handler was created for.
@@ -59,7 +63,7 @@ pub enum HandlerKind {
 }
 
 /// An error handler with the handle it was given out under.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct ErrorHandler {
     /// The handle.
     pub handle: abi::Errhandler,
@@ -126,7 +130,7 @@ pub fn raise(call: &'static str, object: Object, error: Error) -> c_int {
         Some(communicator) if process.phase() == INITIALIZED => communicator.error_handler(),
         _ => ErrorHandler::FATAL,
     };
-    match handler.action {
+    match &handler.action {
         Action::Return => error.class,
         Action::User(function) => {
             let handle = communicator.as_ref().map_or(MPI_COMM_NULL, |c| c.handle());
@@ -160,20 +164,28 @@ pub fn from_callback(code: c_int, what: &str) -> Result {
     Err(Error::new(code, format!("{what} returned error code {code}")))
 }
 
+/// Returns the user's handler of a handle that the program still holds.
+fn live(process: &Process, handle: abi::Errhandler) -> Result<Arc<UserHandler>> {
+    let found = process.error_handlers.get(handle.0)?;
+    if found.references.load(Ordering::Relaxed) == 0 {
+        return Err(Error::new(MPI_ERR_ERRHANDLER, "the error handler was freed already"));
+    }
+    Ok(found)
+}
+
 fn handler(process: &Process, handle: abi::Errhandler, kind: HandlerKind) -> Result<ErrorHandler> {
     let action = match handle {
         MPI_ERRORS_ARE_FATAL => Action::Fatal,
         MPI_ERRORS_ABORT => Action::Abort,
         MPI_ERRORS_RETURN => Action::Return,
         _ => {
-            let found = *process.error_handlers.get(handle.0)?;
-            return match found.action {
-                Action::User(user) if user.kind != kind => Err(Error::new(
-                    MPI_ERR_ERRHANDLER,
-                    format!("the error handler was created for a {:?}, not for a {kind:?}", user.kind),
-                )),
-                _ => Ok(found),
-            };
+            let found = live(process, handle)?;
+            if found.kind != kind {
+                let text =
+                    format!("the error handler was created for a {:?}, not for a {kind:?}", found.kind);
+                return Err(Error::new(MPI_ERR_ERRHANDLER, text));
+            }
+            Action::User(found)
         }
     };
     Ok(ErrorHandler { handle, action })
@@ -193,13 +205,8 @@ fn create(function: abi::Callback, errhandler: Out<abi::Errhandler>, kind: Handl
         return Err(Error::new(MPI_ERR_ARG, "the error handler function is a null pointer"));
     }
     let process = Process::any();
-    let action = Action::User(UserHandler { address: function as usize, kind });
-    // The handle is part of the value, so that a communicator's handler can be given back by MPI_Comm_get_errhandler.
-    let placeholder =
-        process.error_handlers.insert(Arc::new(ErrorHandler { handle: MPI_ERRHANDLER_NULL, action }));
-    let handle = abi::Errhandler(placeholder);
-    process.error_handlers.replace(placeholder, Arc::new(ErrorHandler { handle, action }))?;
-    errhandler.set(handle);
+    let handler = UserHandler { address: function as usize, kind, references: AtomicUsize::new(1) };
+    errhandler.set(abi::Errhandler(process.error_handlers.insert(Arc::new(handler))));
     Ok(())
 }
 
@@ -222,12 +229,10 @@ pub fn comm_get_errhandler(comm: abi::Comm, errhandler: Out<abi::Errhandler>) ->
     check::output(errhandler, "errhandler")?;
     let process = Process::current()?;
     let found = process.communicator(comm)?.error_handler();
-    // The standard lets the caller free what it gets, so it gets a handle of its own.
-    let handle = match found.action {
-        Action::User(_) => abi::Errhandler(process.error_handlers.insert(Arc::new(found))),
-        _ => found.handle,
-    };
-    errhandler.set(handle);
+    if let Action::User(user) = &found.action {
+        user.references.fetch_add(1, Ordering::Relaxed);
+    }
+    errhandler.set(found.handle);
     Ok(())
 }
 
@@ -240,7 +245,13 @@ pub fn errhandler_free(errhandler: Out<abi::Errhandler>) -> Result {
     let handle = errhandler.get_at(0);
     // Programs free what MPI_Comm_get_errhandler gave them, also where that is predefined.
     if ![MPI_ERRORS_ARE_FATAL, MPI_ERRORS_ABORT, MPI_ERRORS_RETURN].contains(&handle) {
-        Process::any().error_handlers.remove(handle.0)?;
+        let process = Process::any();
+        let found = live(process, handle)?;
+        let last = found.references.fetch_sub(1, Ordering::Relaxed) == 1;
+        // The table and this function hold it; nobody else means that no object uses it.
+        if last && Arc::strong_count(&found) == 2 {
+            process.error_handlers.remove(handle.0)?;
+        }
     }
     errhandler.set(MPI_ERRHANDLER_NULL);
     Ok(())
@@ -372,7 +383,7 @@ pub fn remove_error_string(errorcode: c_int) -> Result {
 impl Communicator {
     /// Returns the error handler that is set.
     pub fn error_handler(&self) -> ErrorHandler {
-        *self.error_handler.lock()
+        self.error_handler.lock().clone()
     }
 
     fn set_error_handler(&self, handler: ErrorHandler) {

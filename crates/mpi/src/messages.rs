@@ -11,7 +11,7 @@ use weft_base::constants::*;
 use weft_base::table::Table;
 use weft_base::{Error, Out, Result};
 use weft_datatype::Datatype;
-use weft_p2p::{Buffer, Endpoint, Engine, Envelope, Limits, Matched};
+use weft_p2p::{Buffer, Endpoint, Engine, Envelope, Limits, Matched, Mode};
 use weft_sync::Lock;
 
 /// A rank's way into the message engine.
@@ -31,6 +31,32 @@ impl Messages {
         let engine = ENGINE.get_or_init(|| Engine::new(host::host().size(), Limits::default()));
         let endpoint = engine.attach(process.world_rank, process.main_thread);
         Self { engine, endpoint, matched: Table::new(MPI_ERR_REQUEST, "message") }
+    }
+}
+
+impl Messages {
+    /// Sends a word of the library's own to rank `target` of the job.
+    pub(crate) fn send_word(&self, target: u32, envelope: Envelope, word: u32) {
+        let mut bytes = word.to_ne_bytes();
+        // SAFETY: the bytes live until the blocking send has returned.
+        unsafe {
+            let data = Buffer::dense(bytes.as_mut_ptr(), bytes.len() as u64);
+            self.engine.send(self.endpoint, target, envelope, data, Mode::Standard);
+        }
+    }
+
+    /// Receives a word that [`Messages::send_word`] sent.
+    ///
+    /// # Errors
+    /// `MPI_ERR_TRUNCATE` when the message is longer than a word.
+    pub(crate) fn receive_word(&self, source: u32, envelope: Envelope) -> Result<u32> {
+        let mut bytes = [0; 4];
+        // SAFETY: the bytes live until the blocking receive has returned.
+        let (_, result) = unsafe {
+            let data = Buffer::dense(bytes.as_mut_ptr(), bytes.len() as u64);
+            self.engine.receive(self.endpoint, Some(source), envelope, data)
+        };
+        result.map(|()| u32::from_ne_bytes(bytes))
     }
 }
 
@@ -122,7 +148,7 @@ fn bad_rank(name: &str, rank: c_int, size: u32, others: &str) -> Error {
 }
 
 #[cold]
-fn bad_tag(name: &str, tag: c_int, others: &str) -> Error {
+pub(crate) fn bad_tag(name: &str, tag: c_int, others: &str) -> Error {
     Error::new(MPI_ERR_TAG, format!("{name} is {tag}; use a tag from 0 to {}{others}", c_int::MAX))
 }
 

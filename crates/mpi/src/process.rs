@@ -4,7 +4,7 @@
 use crate::attributes::Keyvals;
 use crate::communicators::Communicator;
 use crate::datatypes::DatatypeState;
-use crate::errors::{ErrorCodes, ErrorHandler};
+use crate::errors::{ErrorCodes, UserHandler};
 use crate::info::Info;
 use crate::messages::Messages;
 use std::ops::Deref;
@@ -68,7 +68,7 @@ pub struct Process {
     /// Operations the user created.
     pub operations: Table<Op>,
     /// Error handlers the user created.
-    pub error_handlers: Table<ErrorHandler>,
+    pub error_handlers: Table<UserHandler>,
     /// Info objects the user created.
     pub infos: Table<Info>,
     /// Attribute keys.

@@ -24,8 +24,11 @@ unsafe extern "C" fn PMPI_Abi_get_fortran_info(_info: *mut abi::Info) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Abi_get_info(_info: *mut abi::Info) -> c_int {
-    entry::unsupported("MPI_Abi_get_info", || Object::None)
+unsafe extern "C" fn PMPI_Abi_get_info(info: *mut abi::Info) -> c_int {
+    entry::begin(&"MPI_Abi_get_info");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::environment::abi_get_info(Out::new(info)) };
+    entry::finish("MPI_Abi_get_info", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]

@@ -38,11 +38,14 @@ unsafe extern "C" fn PMPI_Comm_create_from_group(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_create_group(
     comm: abi::Comm,
-    _group: abi::Group,
-    _tag: c_int,
-    _newcomm: *mut abi::Comm,
+    group: abi::Group,
+    tag: c_int,
+    newcomm: *mut abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Comm_create_group", || Object::Communicator(comm))
+    entry::begin(&"MPI_Comm_create_group");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::communicators::comm_create_group(comm, group, tag, Out::new(newcomm)) };
+    entry::finish("MPI_Comm_create_group", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
