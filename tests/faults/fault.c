@@ -18,6 +18,8 @@ __attribute__((noinline)) static int dig(int depth) {
   return dig(depth + 1) + hole[0];
 }
 static void *fault_in_thread(void *argument) { return (void *)(long)read_nowhere() + (long)argument; }
+static void *exit_in_thread(void *argument) { exit(argument ? 0 : 6); }
+static void *leave_thread(void *argument) { pthread_exit(argument); }
 static void own_handler(int signal) { _exit(40 + signal); }
 static int compare(const void *a, const void *b) { return read_nowhere() + (a == b); }
 
@@ -50,6 +52,18 @@ int main(int argc, char **argv) {
       pthread_create(&thread, NULL, fault_in_thread, NULL);
       pthread_join(thread, NULL);
     }
+    if (!strcmp(what, "exit in thread")) {
+      pthread_t thread;
+      pthread_create(&thread, NULL, exit_in_thread, NULL);
+      pthread_join(thread, NULL);
+    }
+    if (!strcmp(what, "pthread_exit")) {
+      pthread_t thread;
+      void *result;
+      pthread_create(&thread, NULL, leave_thread, &value);
+      pthread_join(thread, &result);
+      if (result != &value) exit(5);
+    }
     if (!strcmp(what, "error")) MPI_Send(&value, 1, MPI_INT, size + 5, 0, MPI_COMM_WORLD);
   }
   if (!strcmp(what, "all")) return read_nowhere();
@@ -60,5 +74,6 @@ int main(int argc, char **argv) {
   }
   if (!strcmp(what, "wait") && rank == 0) pause();
   MPI_Finalize();
+  if (!strcmp(what, "pthread_exit")) pthread_exit(NULL);
   return 0;
 }

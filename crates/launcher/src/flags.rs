@@ -67,7 +67,7 @@ const FLAGS: &[Flag] = &[
     flag("genvnone", &["envnone"], &[], "Pass on nothing of the environment but PATH, HOME and WEFT_ variables"),
     flag("genvlist", &["envlist"], &["NAME,…"], "Pass on these environment variables only"),
     flag("wdir", &["wd"], &["DIRECTORY"], "Run the ranks in DIRECTORY"),
-    flag("bind-to", &[], &["core|none"], "Bind each worker to a processor, or none [default: core]"),
+    flag("bind-to", &[], &["core|none"], "Bind each worker to a processor, or none [default: core if the job uses all of them]"),
     flag("workers", &[], &["N"], "Run the ranks on N processors [default: all usable ones]"),
     flag("scheduler", &[], &["user|kernel"], "Who switches between ranks [default: user]"),
     flag("ranks-as", &[], &["threads|processes|auto"], "What a rank is [default: auto]"),
@@ -138,8 +138,8 @@ pub struct CommandLine {
     pub environment: Vec<(OsString, OsString)>,
     /// `-genvall`, `-genvnone`, `-genvlist`
     pub inherit: Inherit,
-    /// `--bind-to none`
-    pub unbound: bool,
+    /// `--bind-to`: whether workers are bound; `None` if it was not said.
+    pub bind: Option<bool>,
     /// `--workers`
     pub workers: Option<u32>,
     /// `--scheduler kernel`
@@ -294,8 +294,8 @@ fn parse_block(line: &mut CommandLine, arguments: &[OsString]) -> Result<Block, 
         // What a rank may be bound to elsewhere is never smaller than a processor.
         let places =
             ["core", "hwthread", "socket", "numa", "l1cache", "l2cache", "l3cache", "package", "user"];
-        let choices: Vec<_> = places.iter().map(|name| (*name, false)).chain([("none", true)]).collect();
-        line.unbound = choice("bind-to", value, &choices)?;
+        let choices: Vec<_> = places.iter().map(|name| (*name, true)).chain([("none", false)]).collect();
+        line.bind = Some(choice("bind-to", value, &choices)?);
     }
     if let Some(value) = last("timeout") {
         let text = value.to_string_lossy();

@@ -14,13 +14,6 @@ fn limit(name: &str) -> String {
     line.and_then(|line| line.split_whitespace().next()).unwrap_or("unknown").to_owned()
 }
 
-/// Tells whether the kernel lets programs change the thread pointer by an instruction (bit 1 of AT_HWCAP2).
-fn has_fsgsbase() -> bool {
-    let vector = fs::read("/proc/self/auxv").unwrap_or_default();
-    let word = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_ne_bytes);
-    vector.chunks_exact(16).any(|pair| word(&pair[..8]) == 26 && word(&pair[8..]) & 2 != 0)
-}
-
 /// Describes the installation and the machine.
 pub fn describe(installation: &Installation) -> String {
     let mut text = String::new();
@@ -29,12 +22,9 @@ pub fn describe(installation: &Installation) -> String {
     };
     row("Weft", env!("CARGO_PKG_VERSION").into());
     row("prefix", installation.prefix.display().to_string());
-    let usable = std::thread::available_parallelism().map_or(1, usize::from);
-    row("usable processors", usable.to_string());
-    let direct = cfg!(target_arch = "aarch64") || has_fsgsbase();
-    row("scheduler", if direct { "user-level (switches in user space)" } else { "kernel threads" }.into());
-    if cfg!(target_arch = "x86_64") {
-        row("FSGSBASE", if has_fsgsbase() { "yes" } else { "no: ranks run on kernel threads" }.into());
+    for line in weft_machine::describe().lines() {
+        let (name, value) = line.split_once(": ").unwrap_or((line, ""));
+        row(name, value.into());
     }
     row("vm.max_map_count", file("/proc/sys/vm/max_map_count"));
     row("kernel.threads-max", file("/proc/sys/kernel/threads-max"));

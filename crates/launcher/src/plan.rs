@@ -97,12 +97,16 @@ pub fn plan(line: CommandLine) -> Result<Plan, Stop> {
             format!("{total} ranks: more than MPI can number ({})", i32::MAX),
         ));
     }
+    // Two small jobs bound by default would share the first processors and leave the others idle.
+    let processors = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
+    let fills_machine =
+        total >= processors && line.workers.is_none_or(|workers| u64::from(workers) >= processors);
     let job = job::Job {
         version: env!("CARGO_PKG_VERSION").into(),
         blocks,
         workers: line.workers,
         kernel_scheduler: line.kernel_scheduler,
-        bind: !line.unbound,
+        bind: line.bind.unwrap_or(fills_machine),
         control_fd: -1,
         verbose: line.verbose,
     };

@@ -127,3 +127,28 @@ pub unsafe extern "C" fn __cxa_thread_atexit_impl(
         )
     }
 }
+
+/// Returns libc's function for a thread that may end, and ends the rank if it is the rank's own thread.
+extern "C" fn exit_of_thread() -> *mut c_void {
+    if let Some(rank) = state::current().filter(|_| IS_MAIN_THREAD.get()) {
+        leave(rank, 0);
+    }
+    static CACHE: core::sync::atomic::AtomicPtr<c_void> =
+        core::sync::atomic::AtomicPtr::new(core::ptr::null_mut());
+    super::next(&CACHE, c"pthread_exit")
+}
+
+/// Ends the calling thread. A rank's own thread has a kernel thread that runs other ranks too, so the rank ends instead:
+/// with code 0, as a process does whose last thread ends.
+///
+/// A jump, because libc's function unwinds the stack, which may not pass through functions of Rust.
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C" fn pthread_exit(result: *mut c_void) -> ! {
+    #[cfg(target_arch = "x86_64")]
+    core::arch::naked_asm!("push rdi", "call {}", "pop rdi", "jmp rax", sym exit_of_thread);
+    #[cfg(target_arch = "aarch64")]
+    core::arch::naked_asm!(
+        "stp x0, x30, [sp, #-16]!", "bl {}", "mov x2, x0", "ldp x0, x30, [sp], #16", "br x2", sym exit_of_thread
+    );
+}

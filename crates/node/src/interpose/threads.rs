@@ -13,15 +13,40 @@ struct NewThread {
     creator: *const c_void,
 }
 
-extern "C" fn begin(new: *mut c_void) -> *mut c_void {
+/// What a new thread goes on with.
+#[repr(C)]
+struct Onward {
+    start: Start,
+    argument: *mut c_void,
+}
+
+extern "C" fn prepare(new: *mut c_void, onward: *mut Onward) {
     // SAFETY: `pthread_create` below made the box for this thread only.
     let new = unsafe { Box::from_raw(new.cast::<NewThread>()) };
     state::attach(Some(new.rank));
-    // SAFETY: threads of the library live for ever.
-    unsafe { (library().inherit)(new.creator) };
-    let (start, argument) = (new.start, new.argument);
-    drop(new);
-    start(argument)
+    // SAFETY: threads of the library live for ever; `begin` passes a place on its stack.
+    unsafe {
+        (library().inherit)(new.creator);
+        onward.write(Onward { start: new.start, argument: new.argument });
+    }
+}
+
+/// Where a thread of a rank begins: makes it one of the rank, then jumps to where the program wants it.
+///
+/// A jump and not a call: `pthread_exit` and cancellation unwind the stack of a thread to its beginning, which may not
+/// pass through functions of Rust.
+#[unsafe(naked)]
+extern "C" fn begin(new: *mut c_void) -> *mut c_void {
+    #[cfg(target_arch = "x86_64")]
+    core::arch::naked_asm!(
+        "sub rsp, 24", "mov rsi, rsp", "call {}",
+        "mov rax, [rsp]", "mov rdi, [rsp + 8]", "add rsp, 24", "jmp rax", sym prepare
+    );
+    #[cfg(target_arch = "aarch64")]
+    core::arch::naked_asm!(
+        "stp x29, x30, [sp, #-32]!", "add x1, sp, #16", "bl {}",
+        "ldp x2, x0, [sp, #16]", "ldp x29, x30, [sp], #32", "br x2", sym prepare
+    );
 }
 
 type Create =
