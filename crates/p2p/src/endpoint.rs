@@ -193,19 +193,35 @@ impl Endpoint {
 
     /// Parks the calling thread, unless a ring holds something; see "Parking" on the page of `engine`.
     pub(crate) fn park(&self, me: &'static Thread) {
-        let owner = self.is_owner(me);
-        if owner {
+        if self.is_owner(me) {
             // A swap rather than a store and a fence: the same order, one instruction.
             self.shared.owner_asleep.swap(true, Ordering::SeqCst);
         } else {
             self.shared.others_asleep.fetch_add(1, Ordering::SeqCst);
         }
-        // Pairs with the fence of `Engine::send`.
-        std::sync::atomic::fence(Ordering::SeqCst);
+        self.sleep(me);
+    }
+
+    /// Announces, under the lock, that the calling thread is about to park. The release of the lock is the
+    /// read-modify-write that [`Endpoint::sleep`] needs before it.
+    #[inline]
+    pub(crate) fn announce_sleep(&self, _guard: &LockGuard<'_, State>, me: &'static Thread) {
+        if self.is_owner(me) {
+            self.shared.owner_asleep.store(true, Ordering::Relaxed);
+        } else {
+            self.shared.others_asleep.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Parks after the announcement, unless a ring holds something, and takes the announcement back.
+    #[inline]
+    pub(crate) fn sleep(&self, me: &'static Thread) {
+        // Pairs with the fence of `Engine::push`.
+        weft_sync::facade::fence_after_rmw();
         if !self.rings_ready() {
             weft_sched::park();
         }
-        if owner {
+        if self.is_owner(me) {
             self.shared.owner_asleep.store(false, Ordering::Relaxed);
         } else {
             self.shared.others_asleep.fetch_sub(1, Ordering::Relaxed);

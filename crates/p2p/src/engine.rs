@@ -314,10 +314,23 @@ impl Engine {
     /// Posts a receive on the stack and waits for it.
     #[inline(never)]
     unsafe fn receive_posted(&self, me: &Endpoint, pattern: Envelope, buffer: Buffer) -> (Status, Result) {
-        let operation = Operation::new(buffer);
-        // SAFETY: the caller's promise; the operation stays here until it is complete.
-        unsafe { self.start_receive(me, pattern, &operation) };
-        self.wait(me, &operation);
+        let thread = weft_sched::current();
+        let operation = Operation::for_waiter(buffer, thread);
+        let mut state = me.lock();
+        me.drain_rings(&mut state);
+        if let Some((envelope, message)) = state.unexpected.take(&pattern) {
+            // SAFETY: the buffer is as the caller promised.
+            return unsafe { me.take_message(state, envelope, message, &buffer) };
+        }
+        let position = state.posted.push(pattern, (&operation).into());
+        operation.set_position(Some(position));
+        // The usual case parks at once, with two atomic operations less than the general way.
+        me.announce_sleep(&state, thread);
+        drop(state);
+        me.sleep(thread);
+        if !operation.is_done() {
+            self.wait(me, &operation);
+        }
         operation.received()
     }
 

@@ -179,6 +179,13 @@ impl Operation {
         }
     }
 
+    /// Creates an operation that will wake `waiter`: saves the registration of a thread that will park at once.
+    pub(crate) fn for_waiter(buffer: Buffer, waiter: &'static Thread) -> Self {
+        let mut operation = Self::new(buffer);
+        *operation.word.get_mut() = core::ptr::from_ref(waiter) as usize;
+        operation
+    }
+
     /// Prepares an operation that nobody else knows for another use.
     pub(crate) fn reset(&self, buffer: Buffer) {
         // SAFETY: the caller owns all of it: it is not in progress.

@@ -66,7 +66,7 @@ impl Engine {
         }
         let thread = weft_sched::current();
         // Registers again in every round: a second thread that waits for it wrongly may have taken the place.
-        while operation.register(thread) {
+        while !operation.is_done() && operation.register(thread) {
             me.park(thread);
             self.progress(me);
         }
