@@ -11,8 +11,9 @@ pub const VERSION: u32 = 1;
 pub struct LibraryHooks {
     /// [`VERSION`] of the library.
     pub version: u32,
-    /// Returns the calling thread of control, for [`LibraryHooks::inherit`].
-    pub current_thread: extern "C" fn() -> *const c_void,
+    /// Says that the calling thread of control creates a kernel thread now, and returns it for
+    /// [`LibraryHooks::inherit`]. If none is made after all, the job's deadlocks go unnoticed, no more.
+    pub announce_thread: extern "C" fn() -> *const c_void,
     /// Makes the calling kernel thread, new and unknown to the library, a thread of the rank of `creator`, and
     /// frees it from the processor its creator is bound to.
     pub inherit: unsafe extern "C" fn(creator: *const c_void),

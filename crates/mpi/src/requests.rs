@@ -37,6 +37,39 @@ impl Call {
         self.messages.endpoint.requests().is_active(handle)
     }
 
+    /// Tells whether any request is active, and which of the complete ones was created first.
+    ///
+    /// Receives match in the order they were posted, so the program sees messages in the order they came, as it does
+    /// with implementations that complete one message at a time. Programs that post several wildcard receives and
+    /// stop at a last message (HPCC's RandomAccess does) lose what came before it otherwise.
+    fn first_complete(
+        &self,
+        count: usize,
+        get: impl Fn(usize) -> abi::Request,
+    ) -> Result<(bool, Option<usize>)> {
+        let mut active = false;
+        let mut first: Option<(u64, usize)> = None;
+        // The second look: what was posted earlier may have been completed after the first look at it, but before
+        // what was found.
+        for look in 0..2 {
+            for i in 0..count {
+                let handle = get(i);
+                if !self.is_active(handle)? {
+                    continue;
+                }
+                active = true;
+                let order = self.messages.endpoint.requests().order(handle)?;
+                if first.is_none_or(|(least, _)| order < least) && self.is_complete(handle)? {
+                    first = Some((order, i));
+                }
+            }
+            if first.is_none() || look == 1 {
+                break;
+            }
+        }
+        Ok((active, first.map(|(_, i)| i)))
+    }
+
     /// Waits for a request and ends it.
     fn wait(&self, handle: abi::Request) -> Result<Completion> {
         self.messages.engine.wait_request(self.messages.endpoint, handle)
@@ -176,20 +209,22 @@ pub fn waitany(count: c_int, requests: Out<abi::Request>, index: Out<c_int>, sta
     check::output(index, "index")?;
     let count = array(count, requests.is_null())?;
     let call = Call::new()?;
-    let (places, handles) = call.active(count, |i| requests.get_at(i))?;
-    if handles.is_empty() {
-        index.set(MPI_UNDEFINED);
-        store_status(status, Status::empty());
-        return Ok(());
-    }
     loop {
-        for (&place, &handle) in places.iter().zip(&handles) {
-            if call.is_complete(handle)? {
+        match call.first_complete(count, |i| requests.get_at(i))? {
+            (_, Some(place)) => {
                 index.set(place as c_int);
                 return end_one(&call, requests, place, status);
             }
+            (false, None) => {
+                index.set(MPI_UNDEFINED);
+                store_status(status, Status::empty());
+                return Ok(());
+            }
+            (true, None) => {
+                let (_, handles) = call.active(count, |i| requests.get_at(i))?;
+                call.messages.engine.wait_for_some(call.messages.endpoint, &handles)?;
+            }
         }
-        call.messages.engine.wait_for_some(call.messages.endpoint, &handles)?;
     }
 }
 
@@ -208,19 +243,12 @@ pub fn testany(
     check::output(flag, "flag")?;
     let count = array(count, requests.is_null())?;
     let call = Call::new()?;
-    let mut active = false;
-    for i in 0..count {
-        let handle = requests.get_at(i);
-        if !call.is_active(handle)? {
-            continue;
-        }
-        active = true;
-        if call.is_complete(handle)? {
-            note_success();
-            index.set(i as c_int);
-            flag.set(1);
-            return end_one(&call, requests, i, status);
-        }
+    let (active, first) = call.first_complete(count, |i| requests.get_at(i))?;
+    if let Some(i) = first {
+        note_success();
+        index.set(i as c_int);
+        flag.set(1);
+        return end_one(&call, requests, i, status);
     }
     index.set(MPI_UNDEFINED);
     flag.set(c_int::from(!active));

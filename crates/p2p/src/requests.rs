@@ -128,6 +128,8 @@ pub(crate) struct Content {
 pub(crate) struct Slot {
     pub operation: Operation,
     tag: AtomicU64,
+    /// Counts the rank's requests in the order of their creation.
+    order: AtomicU64,
     index: u32,
     owner: *const Requests,
     content: UnsafeCell<Option<Content>>,
@@ -191,6 +193,8 @@ struct FreeList {
     indices: Vec<u32>,
     /// Slots that exist.
     length: usize,
+    /// Requests created so far.
+    created: u64,
 }
 
 /// The requests of one rank.
@@ -210,7 +214,7 @@ impl Requests {
     pub(crate) fn new() -> Self {
         Self {
             chunks: [const { AtomicPtr::new(core::ptr::null_mut()) }; CHUNKS],
-            free: Lock::new(FreeList { indices: Vec::new(), length: 0 }),
+            free: Lock::new(FreeList { indices: Vec::new(), length: 0, created: 0 }),
         }
     }
 
@@ -231,6 +235,7 @@ impl Requests {
                 // SAFETY: no bytes at no address.
                 operation: Operation::new(unsafe { Buffer::dense(core::ptr::null_mut(), 0) }),
                 tag: AtomicU64::new(tag(0, FREE)),
+                order: AtomicU64::new(0),
                 index: (free.length + i) as u32,
                 owner: self,
                 content: UnsafeCell::new(None),
@@ -245,14 +250,16 @@ impl Requests {
     ///
     /// The buffer's datatype is the content's if there is one.
     pub(crate) fn create(&self, content: Content, mut buffer: Buffer, active: bool) -> &Slot {
-        let index = {
+        let (index, order) = {
             let mut free = self.free.lock();
             if free.indices.is_empty() {
                 self.grow(&mut free);
             }
-            free.indices.pop().expect("just grown")
+            free.created += 1;
+            (free.indices.pop().expect("just grown"), free.created)
         };
         let slot = self.slot(index as usize).expect("an index of the free list");
+        slot.order.store(order, Ordering::Relaxed);
         // SAFETY: the slot is free and its index is ours alone.
         let content = unsafe { (*slot.content.get()).insert(content) };
         if let Some(datatype) = &content.datatype {
@@ -320,6 +327,14 @@ impl Requests {
             COMPLETED_SEND => Ok(true),
             _ => Ok(self.find(handle)?.is_active()),
         }
+    }
+
+    /// Returns a number that is smaller for a request that was created earlier.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST`
+    pub fn order(&self, handle: abi::Request) -> Result<u64> {
+        if handle == COMPLETED_SEND { Ok(0) } else { Ok(self.find(handle)?.order.load(Ordering::Relaxed)) }
     }
 
     /// Calls `f` for every operation a request waits for.

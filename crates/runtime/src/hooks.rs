@@ -7,14 +7,16 @@ use weft_base::host::{LibraryHooks, RankEnd, VERSION};
 
 /// The library's table.
 pub static LIBRARY_HOOKS: LibraryHooks =
-    LibraryHooks { version: VERSION, current_thread, inherit, is_private, run_destructors, end_rank };
+    LibraryHooks { version: VERSION, announce_thread, inherit, is_private, run_destructors, end_rank };
 
-extern "C" fn current_thread() -> *const c_void {
-    core::ptr::from_ref(weft_sched::current()).cast()
+extern "C" fn announce_thread() -> *const c_void {
+    let creator = weft_sched::current();
+    weft_sched::announce(creator);
+    core::ptr::from_ref(creator).cast()
 }
 
 unsafe extern "C" fn inherit(creator: *const c_void) {
-    // SAFETY: a pointer from `current_thread`; threads live for ever.
+    // SAFETY: a pointer from `announce_thread`; threads live for ever.
     let creator = unsafe { &*creator.cast::<weft_sched::Thread>() };
     job::adopt_thread(creator);
 }

@@ -53,6 +53,7 @@ pub fn spawn(rank: u32, entry: Box<dyn FnOnce() + Send>) -> Result<(), String> {
 /// Makes the calling thread one of its creator's rank.
 pub fn inherit(creator: &'static Thread) {
     weft_sched::inherit(creator);
+    weft_sched::withdraw(creator);
     if let Some(processors) = PROCESSORS.get().filter(|processors| !processors.is_empty()) {
         // A refusal leaves the thread where it is, which is no error.
         let _ = cpu::bind(processors);

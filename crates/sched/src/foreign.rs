@@ -62,6 +62,21 @@ pub fn inherit(parent: &'static Thread) {
     me.set_process(parent.rank(), parent.process());
 }
 
+/// Counts a kernel thread that `parent` is about to create among those of its rank, before it runs: until it has
+/// called [`inherit`], nothing else says that a rank may still be helped.
+pub fn announce(parent: &'static Thread) {
+    if parent.rank() != NO_RANK {
+        BELONGING.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Takes back [`announce`], once the new thread has called [`inherit`].
+pub fn withdraw(parent: &'static Thread) {
+    if parent.rank() != NO_RANK {
+        BELONGING.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// Returns how many foreign threads belong to ranks.
 pub(crate) fn belonging() -> u32 {
     BELONGING.load(Ordering::Relaxed)

@@ -39,7 +39,7 @@ mod wait_set;
 mod worker;
 
 #[cfg(not(loom))]
-pub use foreign::inherit;
+pub use foreign::{announce, inherit, withdraw};
 #[cfg(not(loom))]
 pub use pool::{
     Config, Scheduler, expect_events, finish_current_rank, home_worker, on_deadlock, spawn_rank, start,

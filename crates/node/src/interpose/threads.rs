@@ -69,7 +69,7 @@ pub unsafe extern "C" fn pthread_create(
         // SAFETY: the caller's own arguments.
         return unsafe { create(thread, attributes, start, argument) };
     };
-    let creator = (library().current_thread)();
+    let creator = (library().announce_thread)();
     let new = Box::into_raw(Box::new(NewThread { start, argument, rank, creator }));
     // SAFETY: the caller's own thread and attributes; `begin` takes the box.
     let result = unsafe { create(thread, attributes, begin, new.cast()) };
