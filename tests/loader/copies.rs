@@ -435,8 +435,9 @@ fn a_debugger_names_functions_in_a_copy() {
     let program = shop.program("debugged", source, &["-L.", "-l:libtool.so"]);
     let (mut child, lines) = paused(&shop, 3, &program);
     let (function, tool) = lines[0].split_once(' ').expect("two addresses");
-    let output = Command::new("gdb")
-        .args(["-nx", "-batch", "-p", &child.id().to_string()])
+    // A debugger that is told a wrong file name may wait for that file for ever.
+    let output = Command::new("timeout")
+        .args(["-s", "KILL", "60", "gdb", "-nx", "-batch", "-p", &child.id().to_string()])
         .args(["-ex", &format!("info symbol {function}"), "-ex", &format!("info symbol {tool}")])
         .args(["-ex", &format!("info line *{function}")])
         .env("DEBUGINFOD_URLS", "")

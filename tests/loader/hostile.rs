@@ -72,11 +72,7 @@ fn changed_programs_give_an_answer() {
         }
         match check_bytes(&bytes) {
             Ok(()) => accepted += 1,
-            Err(message) => {
-                // An inconsistent template would be our fault, not the file's.
-                assert!(!message.contains("leaves") && !message.contains("past the file"), "{message}");
-                refused += 1;
-            }
+            Err(_) => refused += 1,
         }
     }
     assert!(refused > 100 && accepted > 100, "{refused} refused, {accepted} accepted");

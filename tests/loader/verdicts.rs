@@ -191,6 +191,15 @@ fn a_heap_of_its_own_is_a_reason() {
 }
 
 #[test]
+fn a_replaced_operator_new_is_a_reason() {
+    let shop = Workshop::new("operator new");
+    let source = "#include <cstdlib>\n#include <new>\nvoid *operator new(size_t n) { return std::malloc(n); }
+        int main() { return *new int(weft_rank()); }";
+    let text = processes(&shop.program_cxx("new", source, &["-rdynamic"]), &[ReasonKind::OwnAllocator]);
+    assert!(text.contains("_Znwm"), "{text}");
+}
+
+#[test]
 fn relocations_in_code_are_refused() {
     let shop = Workshop::new("text relocations");
     shop.write("code.s", ".text\n.globl place\nplace: .quad outside\n.data\n.globl outside\noutside: .quad 1\n.section .note.GNU-stack,\"\",%progbits\n");

@@ -149,6 +149,8 @@ fn fill_copy(object: &Object, file: &File, libraries: &[CString]) -> Result<()> 
 /// Spells the path of an open file so that no two calls give the same text.
 ///
 /// The number is written in empty and `.` path components at the front, where a comparison of two names ends soon.
+/// The process is named by its number because debuggers open the path too: `self` would be the debugger, which waits
+/// for ever if its descriptor happens to be a terminal or a pipe.
 fn unique_path(file: &File) -> CString {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let mut number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -157,7 +159,7 @@ fn unique_path(file: &File) -> CString {
         path.push_str(if number & 1 == 1 { "./" } else { "/" });
         number >>= 1;
     }
-    path.push_str(&format!("proc/self/fd/{}", file.as_raw_fd()));
+    path.push_str(&format!("proc/{}/fd/{}", std::process::id(), file.as_raw_fd()));
     debug_assert!(path.len() < NAME_SLOT as usize);
     CString::new(path).unwrap_or_default()
 }
@@ -373,34 +375,17 @@ impl Copy {
 
     /// Runs the constructors of the private libraries, then the program's, each after those it needs.
     ///
+    /// Programs built with a libc before 2.34 pass their own loop over their constructors as the fourth argument of
+    /// `__libc_start_main`; the host must not call it, as this has run them all.
+    ///
     /// # Safety
     /// Must be called once, on the rank's own thread, with the vectors `main` will get.
     pub unsafe fn run_constructors(&self, argc: c_int, argv: *mut *mut c_char, envp: *mut *mut c_char) {
-        // SAFETY: passed on to the caller.
-        unsafe {
-            self.run_library_constructors(argc, argv, envp);
-            self.construct(0, argc, argv, envp);
-        }
-    }
-
-    /// Runs the constructors of the private libraries only.
-    ///
-    /// For programs whose start code brings its own loop over its constructors (built with a libc before 2.34): they
-    /// pass it as the fourth argument of `__libc_start_main`, and the host must call that afterwards.
-    ///
-    /// # Safety
-    /// As [`Copy::run_constructors`], of which this is a part.
-    pub unsafe fn run_library_constructors(
-        &self,
-        argc: c_int,
-        argv: *mut *mut c_char,
-        envp: *mut *mut c_char,
-    ) {
         let (base, hooks) = (self.bases[0], &self.program.inner.objects[0].template.hooks);
         // SAFETY: passed on to the caller; the program's table of early constructors comes before everything.
         unsafe {
             run_array(base, hooks.before, argc, argv, envp);
-            for object in self.program.inner.order.iter().filter(|o| **o != 0) {
+            for object in &self.program.inner.order {
                 self.construct(*object, argc, argv, envp);
             }
         }

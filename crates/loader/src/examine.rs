@@ -385,6 +385,19 @@ fn judge_symbols(
     }
     let own: BTreeSet<&str> =
         symbols.iter().filter(|s| s.defined && HEAP.contains(&s.name)).map(|s| s.name).collect();
+    // Only its own program may replace them: a library that is loaded per rank has its own weak ones at most.
+    let own_new =
+        symbols.iter().find(|s| s.defined && s.bind == elf::STB_GLOBAL && s.name.starts_with("_Znw"));
+    if let Some(symbol) = own_new {
+        add(
+            ReasonKind::OwnAllocator,
+            format!(
+                "replaces operator new ({}); the C++ library, shared by all ranks, would not use it",
+                symbol.name
+            ),
+            "if it ends in malloc and free, say --ranks-as threads",
+        );
+    }
     if own.contains("malloc") || own.contains("free") {
         add(
             ReasonKind::OwnAllocator,

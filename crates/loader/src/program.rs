@@ -208,6 +208,9 @@ fn order(parts: &[Part]) -> Vec<usize> {
 ///
 /// # Errors
 /// Says what is wrong with the bytes.
+///
+/// # Panics
+/// If the template made from the bytes contradicts itself: that would be our fault, not the file's.
 pub fn check_bytes(bytes: &[u8]) -> Result<(), String> {
     use crate::image::Image;
     let path = Path::new("bytes");
@@ -220,5 +223,8 @@ pub fn check_bytes(bytes: &[u8]) -> Result<(), String> {
     Template::new(&image, &HashMap::new(), 4096).map_err(|fault| fault.message)?;
     let private = names.iter().enumerate().map(|(index, name)| (name.as_str(), index + 1)).collect();
     let template = Template::new(&image, &private, 4096).map_err(|fault| fault.message)?;
-    template.check(bytes.len() as u64)
+    if let Err(message) = template.check(bytes.len() as u64) {
+        panic!("inconsistent template: {message}");
+    }
+    Ok(())
 }
