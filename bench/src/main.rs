@@ -55,6 +55,10 @@ fn run(options: &Options) -> Result<(), String> {
     let out = options.build.join("bench");
     let floors = plan::prepare_floors(&out)?;
     let everybody = prepare(options, &out)?;
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    if load.split(' ').next().and_then(|one| one.parse::<f64>().ok()).is_some_and(|one| one > 0.5) {
+        eprintln!("weft-bench: the machine is busy (load {}); figures will scatter", load.trim_end());
+    }
     let mut session = Session::new(Duration::from_secs(options.limit_s));
     for round in 0..options.rounds {
         eprintln!("round {} of {}", round + 1, options.rounds);

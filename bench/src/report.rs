@@ -154,7 +154,9 @@ fn figure(what: &str, size: u64, summary: Summary) -> String {
     let one = |value: f64| if what == "memory" { format!("{:.1} MB", value / 1e6) } else { ns(value) };
     let mut text =
         format!("{:>11}   {:>11} .. {:<11}", one(summary.median), one(summary.low), one(summary.high));
-    let is_bulk = ["message-", "memcpy-", "pingpong", "window"].iter().any(|prefix| what.starts_with(prefix));
+    let is_bulk = ["message-fresh", "message-unchanged", "memcpy-", "pingpong", "window"]
+        .iter()
+        .any(|prefix| what.starts_with(prefix));
     if is_bulk && size > 0 {
         text += &format!(" {:6.2} GB/s", size as f64 / summary.median);
     } else if what.starts_with("message") {
