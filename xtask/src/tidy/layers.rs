@@ -79,6 +79,9 @@ fn packages(root: &Path) -> Result<Vec<Value>> {
         .current_dir(root)
         .output()
         .map_err(|e| format!("cargo: {e}"))?;
+    if !output.status.success() {
+        return Err(format!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr).trim()));
+    }
     let value: Value = serde_json::from_slice(&output.stdout).map_err(|e| format!("cargo metadata: {e}"))?;
     value["packages"].as_array().cloned().ok_or_else(|| "cargo metadata lists no packages".into())
 }
