@@ -35,6 +35,17 @@ fn seed() -> u64 {
     seed
 }
 
+/// Ends the test program when a rank fails: the others would wait for it for ever.
+struct EndAll;
+
+impl Drop for EndAll {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            std::process::abort();
+        }
+    }
+}
+
 /// Runs `body` as each rank of a communicator whose rank `r` is at home on worker `home(r)`.
 fn with_ranks(size: u32, home: fn(u32) -> usize, body: impl Fn(&Team) + Sync) {
     static CONTEXT: AtomicU32 = AtomicU32::new(1);
@@ -43,6 +54,7 @@ fn with_ranks(size: u32, home: fn(u32) -> usize, body: impl Fn(&Team) + Sync) {
         for rank in 0..size {
             let body = &body;
             scope.spawn(move || {
+                let _guard = EndAll;
                 weft_sched::current().set_process(rank, core::ptr::null_mut());
                 body(&Team::join_at(context, size, rank, home));
             });
@@ -360,5 +372,22 @@ fn a_root_runs_ahead_of_late_ranks() {
         for rank in 1..3 {
             scope.spawn(move || body(&Team::join(context, 3, rank, |r| r), 3));
         }
+    });
+}
+
+#[test]
+fn a_root_that_publishes_in_another_call_is_noticed() {
+    with_ranks(3, HOMES[0], |team| {
+        let mut data = [5, 6, 7];
+        let all = data;
+        let result = if team.rank() == 0 {
+            let part = |r: u32| read(&all[r as usize..r as usize + 1], long());
+            team.scatter(Call::Scatter, 0, &part, Some(write(&mut data[..1], long())))
+        } else {
+            team.broadcast(0, write(&mut data, long()))
+        };
+        // The root waits for nobody and cannot know.
+        assert_eq!(result.map_err(|e| e.class), if team.rank() == 0 { Ok(()) } else { Err(MPI_ERR_OTHER) });
+        team.barrier().unwrap();
     });
 }

@@ -3,6 +3,17 @@
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use weft_coll::Team;
 
+/// Ends the test program when a rank fails: the others would wait for it for ever.
+struct EndAll;
+
+impl Drop for EndAll {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            std::process::abort();
+        }
+    }
+}
+
 /// Runs `body` as each of `size` ranks of a new communicator.
 fn with_ranks(size: u32, body: impl Fn(&Team) + Sync) {
     static CONTEXT: AtomicU32 = AtomicU32::new(1);
@@ -11,6 +22,7 @@ fn with_ranks(size: u32, body: impl Fn(&Team) + Sync) {
         for rank in 0..size {
             let body = &body;
             scope.spawn(move || {
+                let _guard = EndAll;
                 weft_sched::current().set_process(rank, core::ptr::null_mut());
                 body(&Team::join(context, size, rank, |r| r));
             });
