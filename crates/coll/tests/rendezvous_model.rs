@@ -46,6 +46,7 @@ struct Sum<'a>(&'a World, u64);
 
 impl Combine for Sum<'_> {
     fn all(&self) {
+        // SAFETY: the model reports a conflicting access.
         let sum =
             (0..self.0.slots.len()).map(|r| self.0.slots[r][ring(self.1)].with(|p| unsafe { *p })).sum();
         // SAFETY: as above.
@@ -108,6 +109,7 @@ fn three_ranks_in_two_shards() {
         world.write(rank, 1);
         if world.rendezvous.arrive(1, world.shard_of[rank], 7, &Sum(world, 1)) {
             assert!(world.rendezvous.is_complete(1));
+            // SAFETY: the model reports a conflicting access.
             world.result[ring(1)].with(|p| assert_eq!(unsafe { *p }, 33));
         }
     });
