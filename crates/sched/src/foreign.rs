@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use weft_sync::Lock;
 
 use crate::context;
-use crate::thread::{NO_RANK, Thread};
+use crate::thread::{Life, NO_RANK, Thread};
 
 /// Records of threads that ended, for reuse. A late wake-up of the old owner is an early return for the new one.
 static FREE: Lock<Vec<&'static Thread>> = Lock::new(Vec::new());
@@ -42,10 +42,12 @@ unsafe extern "C" fn ended(record: *mut libc::c_void) {
     // SAFETY: only `adopt` sets the value.
     let thread = unsafe { &*record.cast::<Thread>() };
     context::set_current(core::ptr::null());
-    if thread.rank() != NO_RANK {
+    // Alive: counted by `inherit`. A thread attached by other means was not.
+    if thread.life() == Life::Alive {
         BELONGING.fetch_sub(1, Ordering::Relaxed);
-        thread.set_process(NO_RANK, core::ptr::null_mut());
+        thread.set_life(Life::New);
     }
+    thread.set_process(NO_RANK, core::ptr::null_mut());
     FREE.lock().push(thread);
 }
 
@@ -56,8 +58,9 @@ pub fn inherit(parent: &'static Thread) {
     if me.on_workers {
         return; // A rank's own thread has its rank.
     }
-    if me.rank() == NO_RANK && parent.rank() != NO_RANK {
+    if me.life() == Life::New && parent.rank() != NO_RANK {
         BELONGING.fetch_add(1, Ordering::Relaxed);
+        me.set_life(Life::Alive);
     }
     me.set_process(parent.rank(), parent.process());
 }

@@ -54,7 +54,7 @@ impl Linked for Thread {
     }
 }
 
-/// What a rank's thread is doing, for reports.
+/// Where a thread is in its life. A foreign thread is `Alive` while it belongs to a rank by [`inherit`](crate::inherit).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Life {
     /// Not yet created.

@@ -24,7 +24,8 @@ fn the_aarch64_switch_keeps_a_threads_identity() {
     };
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     let emulator = "qemu-aarch64-static";
-    let Ok(output) = Command::new("timeout").args(["-s", "KILL", "60", emulator]).arg(&program).output() else {
+    let Ok(output) = Command::new("timeout").args(["-s", "KILL", "60", emulator]).arg(&program).output()
+    else {
         println!("skipped: no timeout command");
         return;
     };
