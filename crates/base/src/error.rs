@@ -6,9 +6,14 @@ use std::fmt;
 /// The result of everything that can fail.
 pub type Result<T = ()> = std::result::Result<T, Error>;
 
-/// An error on its way to the error handler of the object it concerns.
+/// An error on its way to the error handler of the object it concerns. One pointer, so that a [`Result`] without a value
+/// travels in a register on the short-message path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error {
+pub struct Error(Box<Details>);
+
+/// What an [`Error`] says; its fields are reached through the error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Details {
     /// One of the `MPI_ERR_…` classes (or a user's code returned by a callback).
     pub class: i32,
     /// What went wrong, with the value that was wrong and what to do about it.
@@ -17,17 +22,25 @@ pub struct Error {
     pub comm: Option<crate::abi::Comm>,
 }
 
+impl std::ops::Deref for Error {
+    type Target = Details;
+    fn deref(&self) -> &Details {
+        &self.0
+    }
+}
+
 impl Error {
     /// Creates an error of class `class`.
     #[cold]
     pub fn new(class: i32, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { class, message: message.into(), comm: None }
+        Self(Box::new(Details { class, message: message.into(), comm: None }))
     }
 
     /// Says which communicator's error handler decides.
     #[cold]
-    pub fn on(self, comm: crate::abi::Comm) -> Self {
-        Self { comm: Some(comm), ..self }
+    pub fn on(mut self, comm: crate::abi::Comm) -> Self {
+        self.0.comm = Some(comm);
+        self
     }
 }
 

@@ -5,7 +5,8 @@ use weft_base::{Error, Result};
 use weft_datatype::Datatype;
 
 fn message(result: Result<Datatype>, class: i32) -> String {
-    let Err(Error { class: found, message, .. }) = result else { panic!("the call should fail") };
+    let Err(error) = result else { panic!("the call should fail") };
+    let (found, message) = (error.class, error.message.clone());
     assert_eq!(found, class, "{message}");
     message.into_owned()
 }

@@ -173,7 +173,7 @@ impl Endpoint {
 
     /// Tells whether the calling thread is the rank's own.
     #[inline]
-    fn is_owner(&self, thread: &'static Thread) -> bool {
+    pub(crate) fn is_owner(&self, thread: &'static Thread) -> bool {
         core::ptr::eq(self.shared.owner.load(Ordering::Relaxed), thread)
     }
 
@@ -199,23 +199,6 @@ impl Endpoint {
         } else {
             self.shared.others_asleep.fetch_add(1, Ordering::SeqCst);
         }
-        self.sleep(me);
-    }
-
-    /// Announces, under the lock, that the calling thread is about to park. The release of the lock is the
-    /// read-modify-write that [`Endpoint::sleep`] needs before it.
-    #[inline]
-    pub(crate) fn announce_sleep(&self, _guard: &LockGuard<'_, State>, me: &'static Thread) {
-        if self.is_owner(me) {
-            self.shared.owner_asleep.store(true, Ordering::Relaxed);
-        } else {
-            self.shared.others_asleep.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Parks after the announcement, unless a ring holds something, and takes the announcement back.
-    #[inline]
-    pub(crate) fn sleep(&self, me: &'static Thread) {
         // Pairs with the fence of `Engine::push`.
         weft_sync::facade::fence_after_rmw();
         if !self.rings_ready() {
@@ -226,6 +209,29 @@ impl Endpoint {
         } else {
             self.shared.others_asleep.fetch_sub(1, Ordering::Relaxed);
         }
+    }
+
+    /// Suspends the rank's own thread, which has posted `operation` under the lock it hands over, until that is
+    /// complete. Returns at once if a ring held its message.
+    #[inline]
+    pub(crate) fn suspend(&self, state: LockGuard<'_, State>, operation: &Operation) {
+        // Under the lock: who makes a ring to this rank takes the lock first, and so sees it, whatever follows.
+        self.shared.owner_asleep.store(true, Ordering::Relaxed);
+        drop(state);
+        if self.has_rings() {
+            // The release of the lock was a read-modify-write. Pairs with the fence of `Engine::push`.
+            weft_sync::facade::fence_after_rmw();
+            if self.rings_ready() {
+                self.drain_and_deliver();
+            }
+        }
+        // Complete by this thread's own drain, or else somebody owes the thread its resumption, even if the operation
+        // looks complete by now.
+        if !operation.is_settled() {
+            weft_sched::suspend();
+        }
+        self.shared.owner_asleep.store(false, Ordering::Relaxed);
+        debug_assert!(operation.is_done());
     }
 
     // ---- rings ----

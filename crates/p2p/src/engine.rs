@@ -315,7 +315,8 @@ impl Engine {
     #[inline(never)]
     unsafe fn receive_posted(&self, me: &Endpoint, pattern: Envelope, buffer: Buffer) -> (Status, Result) {
         let thread = weft_sched::current();
-        let operation = Operation::for_waiter(buffer, thread);
+        let suspends = thread.can_suspend() && me.is_owner(thread);
+        let operation = if suspends { Operation::owed_to(buffer, thread) } else { Operation::new(buffer) };
         let mut state = me.lock();
         me.drain_rings(&mut state);
         if let Some((envelope, message)) = state.unexpected.take(&pattern) {
@@ -324,11 +325,10 @@ impl Engine {
         }
         let position = state.posted.push(pattern, (&operation).into());
         operation.set_position(Some(position));
-        // The usual case parks at once, with two atomic operations less than the general way.
-        me.announce_sleep(&state, thread);
-        drop(state);
-        me.sleep(thread);
-        if !operation.is_done() {
+        if suspends {
+            me.suspend(state, &operation);
+        } else {
+            drop(state);
             self.wait(me, &operation);
         }
         operation.received()

@@ -11,12 +11,18 @@
 //! | --- | --- | --- |
 //! | `PENDING` | in progress, nobody waits | `DONE` by the completer, a thread by a waiter, `DETACHED` by `MPI_Request_free` |
 //! | a thread's address | in progress, that thread is parked or about to | `DONE` by the completer, `PENDING` by the waiter that gives up |
+//! | a thread's address + `OWED` | in progress, that thread is suspended or about to | `DONE` by the completer |
 //! | `DETACHED` | in progress, nobody will ever ask | `DONE`; the completer frees the request |
 //! | `DONE` | results are written | |
 //!
 //! The completer writes the results and then *swaps* the word to `DONE`: the swap is its last access (a stack frame
 //! may be gone right after) and returns whom to wake, in one step, so a waiter that registered by compare-and-swap
 //! is either seen by the swap or sees `DONE` itself. Threads live for ever, so waking one late is harmless.
+//!
+//! A blocking receive that parks at once (the usual case where ranks share a core) says so before it is in matching:
+//! `OWED`. Nobody but the completer changes such a word, so the completer reads and stores it without a swap, and
+//! owes the thread exactly one [`Thread::resume`], which needs no parking state. If the waiting thread itself is the
+//! completer (it drains a ring), nothing is owed, and [`Operation::is_settled`] tells.
 #![allow(unsafe_code)]
 
 use crate::matching::Position;
@@ -31,6 +37,8 @@ use weft_sched::Thread;
 const PENDING: usize = 0;
 const DONE: usize = 1;
 const DETACHED: usize = 2;
+/// Added to a thread's address, which is aligned to more than this.
+const OWED: usize = 4;
 
 /// A user's buffer: an address, a number of elements, and their type.
 #[derive(Clone, Copy)]
@@ -101,6 +109,12 @@ impl Buffer {
     pub(crate) unsafe fn unpack_from(&self, input: *const u8, bytes: u64) {
         let bytes = bytes.min(self.bytes);
         if self.dense {
+            // The most frequent length, without a call to memcpy.
+            if bytes == 8 {
+                // SAFETY: as below; the accesses need no alignment.
+                unsafe { self.address.cast::<u64>().write_unaligned(input.cast::<u64>().read_unaligned()) };
+                return;
+            }
             // SAFETY: one block with room for `bytes` bytes, by the caller's promise.
             unsafe { core::ptr::copy_nonoverlapping(input, self.address, bytes as usize) }
         } else {
@@ -161,6 +175,8 @@ struct Fields {
     /// Where a receive is posted, or a send's descriptor waits; written under the lock of that endpoint.
     position: Option<Position>,
     outcome: Outcome,
+    /// Whether the thread the word named completed the operation itself.
+    settled: bool,
 }
 
 // SAFETY: the word is atomic, and the protocol of the module's page gives every other field one owner at a time.
@@ -175,15 +191,23 @@ impl Operation {
         let outcome = Outcome { source: 0, tag: 0, bytes: 0, cancelled: false };
         Self {
             word: AtomicUsize::new(PENDING),
-            fields: UnsafeCell::new(Fields { buffer, position: None, outcome }),
+            fields: UnsafeCell::new(Fields { buffer, position: None, outcome, settled: false }),
         }
     }
 
-    /// Creates an operation that will wake `waiter`: saves the registration of a thread that will park at once.
-    pub(crate) fn for_waiter(buffer: Buffer, waiter: &'static Thread) -> Self {
+    /// Creates an operation whose completer owes `waiter` a [`Thread::resume`]; see the module's page.
+    #[inline]
+    pub fn owed_to(buffer: Buffer, waiter: &'static Thread) -> Self {
         let mut operation = Self::new(buffer);
-        *operation.word.get_mut() = core::ptr::from_ref(waiter) as usize;
+        *operation.word.get_mut() = core::ptr::from_ref(waiter) as usize | OWED;
         operation
+    }
+
+    /// Tells the thread the operation was made for whether it completed the operation itself, so that nobody owes it
+    /// anything.
+    pub(crate) fn is_settled(&self) -> bool {
+        // SAFETY: written only by the asking thread.
+        unsafe { (*self.fields.get()).settled }
     }
 
     /// Prepares an operation that nobody else knows for another use.
@@ -230,6 +254,11 @@ impl Operation {
     pub(crate) fn complete(&self, outcome: Outcome) -> bool {
         // SAFETY: the completer owns the fields (module page).
         unsafe { (*self.fields.get()).outcome = outcome };
+        let word = self.word.load(Ordering::Relaxed);
+        if word & OWED != 0 {
+            self.pay(word - OWED);
+            return false;
+        }
         match self.word.swap(DONE, Ordering::AcqRel) {
             PENDING => false,
             DETACHED => true,
@@ -238,6 +267,21 @@ impl Operation {
                 wake(thread);
                 false
             }
+        }
+    }
+
+    /// Completes an operation that is owed to a thread.
+    #[inline]
+    fn pay(&self, thread: usize) {
+        // SAFETY: `owed_to` took it from a `&'static Thread`.
+        let thread = unsafe { &*(thread as *const Thread) };
+        if core::ptr::eq(thread, weft_sched::current()) {
+            // SAFETY: the thread that asks for it is this one.
+            unsafe { (*self.fields.get()).settled = true };
+            self.word.store(DONE, Ordering::Release);
+        } else {
+            self.word.store(DONE, Ordering::Release);
+            thread.resume();
         }
     }
 

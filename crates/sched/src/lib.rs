@@ -46,6 +46,6 @@ pub use pool::{
     thread_of, threads, wait_for_ranks, workers,
 };
 #[cfg(not(loom))]
-pub use thread::{Life, NO_RANK, Thread, current, known, may_spin, park, wait_until, yield_now};
+pub use thread::{Life, NO_RANK, Thread, current, known, may_spin, park, suspend, wait_until, yield_now};
 #[cfg(not(loom))]
 pub use wait_set::WaitSet;

@@ -172,6 +172,20 @@ impl Thread {
         }
     }
 
+    /// Tells whether the thread may [`suspend`]: whether workers run it.
+    #[inline]
+    pub fn can_suspend(&self) -> bool {
+        self.on_workers
+    }
+
+    /// Ends the thread's present or coming [`suspend`]. The caller is the one party that owes it this call.
+    #[inline]
+    pub fn resume(&'static self) {
+        if let Some(home) = self.home_worker {
+            home.destination().enqueue(Chain::one(self));
+        }
+    }
+
     #[inline]
     pub(crate) fn worker_pointer(&self) -> *const Worker {
         self.worker.load(Ordering::Relaxed)
@@ -232,6 +246,22 @@ pub fn park() {
             Some(worker) => worker.leave(me),
             None => me.sleep_while_parked(),
         }
+    }
+}
+
+/// Waits until [`Thread::resume`] is called on the calling thread, which may have happened already.
+///
+/// For a wait that exactly one other party ends, exactly once, however the two race: then no parking state is needed,
+/// which saves both sides their atomic operation on it. Until the call comes the thread is in no queue; after it, it
+/// is in one, and no second call comes, so it is never in two. A rank that is resumed while it still leaves its core
+/// is the business of `on_core`, as for [`WaitSet`](crate::WaitSet). [`Thread::unpark`] leaves only a token.
+///
+/// Only for threads that [`Thread::can_suspend`]; never with a lock of the library held.
+#[inline]
+pub fn suspend() {
+    let me = current();
+    if let Some(worker) = me.worker() {
+        worker.leave(me);
     }
 }
 
