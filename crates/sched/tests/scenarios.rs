@@ -19,6 +19,7 @@ type Body = fn(u32, u32);
 const SCENARIOS: &[(&str, Body)] = &[
     ("ring", ring),
     ("random", random),
+    ("owed", owed),
     ("barriers", barriers),
     ("identity", identity),
     ("spin", spin),
@@ -153,6 +154,43 @@ fn random(rank: u32, ranks: u32) {
 }
 
 // --- many wait for one ------------------------------------------------------------------------------------------------
+
+// --- waits that one other party ends ----------------------------------------------------------------------------------
+
+#[test]
+fn a_rank_that_is_owed_its_resumption_gets_it_once() {
+    for workers in [1, 2, 4] {
+        passes("owed", 2, workers, "user");
+        passes("owed", 256, workers, "user");
+    }
+}
+
+/// In each round two ranks meet at a place: who comes first suspends, who comes second resumes it.
+fn owed(rank: u32, ranks: u32) {
+    static PLACES: [[AtomicU32; 256]; 8] = [const { [const { AtomicU32::new(0) }; 256] }; 8];
+    static ROUND: [AtomicU32; 256] = [const { AtomicU32::new(0) }; 256];
+    assert!(ranks.is_power_of_two() && current().can_suspend());
+    for round in 0..100_000 / ranks {
+        let bit = round % ranks.trailing_zeros();
+        let partner = rank ^ 1 << bit;
+        ROUND[rank as usize].store(round, Relaxed);
+        match PLACES[bit as usize][rank.min(partner) as usize].swap(rank + 1, AcqRel) {
+            0 => {
+                weft_sched::suspend();
+                // Nobody comes back early: the partner was there in this round.
+                assert!(ROUND[partner as usize].load(Relaxed) >= round, "rank {rank}");
+            }
+            other => {
+                assert_eq!(other, partner + 1);
+                PLACES[bit as usize][rank.min(partner) as usize].store(0, Relaxed);
+                thread_of(partner).unwrap().resume();
+            }
+        }
+        if (rank + round).is_multiple_of(7) {
+            yield_now();
+        }
+    }
+}
 
 #[test]
 fn nobody_leaves_a_barrier_early_or_never() {
