@@ -216,7 +216,7 @@ impl Engine {
             drop(state);
             let receive = receive.get();
             // SAFETY: both buffers are as their owners promised; the receive is ours since it left the queue.
-            unsafe { data.copy_to(&receive.buffer()) };
+            unsafe { receive.copy(data, &receive.buffer()) };
             finish(receive, &envelope, data.bytes);
             return true;
         }
@@ -395,7 +395,7 @@ impl Endpoint {
                 drop(state);
                 let send = send.get();
                 // SAFETY: both buffers are as their owners promised; the send is ours since it left the queue.
-                unsafe { send.buffer().copy_to(buffer) };
+                unsafe { send.copy(&send.buffer(), buffer) };
                 finish(send, &envelope, bytes);
             }
             Payload::Inline(ref data) => {

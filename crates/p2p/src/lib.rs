@@ -11,6 +11,7 @@ mod operation;
 mod pool;
 mod probe;
 mod requests;
+mod transfer;
 mod wait;
 
 pub use buffered::{Buffers, Scope, Scopes};

@@ -26,6 +26,7 @@
 #![allow(unsafe_code)]
 
 use crate::matching::Position;
+use crate::transfer::{SHARED_FROM, Transfer};
 use core::cell::UnsafeCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use weft_base::abi::Status;
@@ -164,9 +165,11 @@ pub(crate) struct Outcome {
 }
 
 /// A send or receive in progress; see the module's page.
-#[repr(C)]
+#[repr(C, align(16))]
 pub struct Operation {
     word: AtomicUsize,
+    /// Beside the word, so that who waits for one sees the other.
+    transfer: Transfer,
     fields: UnsafeCell<Fields>,
 }
 
@@ -191,6 +194,7 @@ impl Operation {
         let outcome = Outcome { source: 0, tag: 0, bytes: 0, cancelled: false };
         Self {
             word: AtomicUsize::new(PENDING),
+            transfer: Transfer::new(),
             fields: UnsafeCell::new(Fields { buffer, position: None, outcome, settled: false }),
         }
     }
@@ -231,6 +235,30 @@ impl Operation {
     pub(crate) fn buffer(&self) -> Buffer {
         // SAFETY: the buffer is not written while the operation is in progress.
         unsafe { (*self.fields.get()).buffer }
+    }
+
+    /// Copies between this operation, taken out of matching, and a buffer of the caller: all of `source` that fits
+    /// `target`, one of which is this operation's buffer. Its own side may help.
+    ///
+    /// # Safety
+    /// The promises of [`Buffer::new`] for both.
+    #[inline]
+    pub(crate) unsafe fn copy(&self, source: &Buffer, target: &Buffer) {
+        let bytes = source.bytes.min(target.bytes);
+        // SAFETY: the caller's promise.
+        unsafe {
+            if bytes >= SHARED_FROM && source.dense && target.dense {
+                self.transfer.copy(source.address, target.address, bytes);
+            } else {
+                source.copy_to(target);
+            }
+        }
+    }
+
+    /// Helps the other side to copy, if it is doing that. Returns whether it did. For threads that wait for this.
+    #[inline]
+    pub(crate) fn help(&self) -> bool {
+        self.transfer.help()
     }
 
     /// Notes where the operation waits to be matched. Under the lock of that endpoint.

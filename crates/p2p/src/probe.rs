@@ -62,14 +62,18 @@ impl Engine {
             return found;
         }
         let mut seen = me.arrivals();
-        let spun = self.spin(me, || {
-            let now = me.arrivals();
-            if now != seen {
-                seen = now;
-                found = look();
-            }
-            found.is_some()
-        });
+        let spun = self.spin(
+            me,
+            || {
+                let now = me.arrivals();
+                if now != seen {
+                    seen = now;
+                    found = look();
+                }
+                found.is_some()
+            },
+            || false,
+        );
         if spun {
             return found.expect("the spin ended with a message");
         }

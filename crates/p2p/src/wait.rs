@@ -40,14 +40,24 @@ impl Engine {
         }
     }
 
-    /// Returns true once `done` does, false when it is time to park.
+    /// Returns true once `done` does, false when it is time to park. `help` helps whoever is at work for this thread,
+    /// and tells whether there was anything to help with.
     #[inline]
-    pub(crate) fn spin(&self, me: &Endpoint, mut done: impl FnMut() -> bool) -> bool {
+    pub(crate) fn spin(
+        &self,
+        me: &Endpoint,
+        mut done: impl FnMut() -> bool,
+        mut help: impl FnMut() -> bool,
+    ) -> bool {
         let mut spins = 0;
         loop {
             self.progress(me);
             if done() {
                 return true;
+            }
+            if help() {
+                spins = 0;
+                continue;
             }
             if spins >= self.limits().spins || (spins & 63 == 0 && !weft_sched::may_spin()) {
                 return false;
@@ -61,7 +71,7 @@ impl Engine {
 
     /// Waits for one operation.
     pub(crate) fn wait(&self, me: &Endpoint, operation: &Operation) {
-        if self.spin(me, || operation.is_done()) {
+        if self.spin(me, || operation.is_done(), || operation.help()) {
             return;
         }
         let thread = weft_sched::current();
@@ -78,11 +88,16 @@ impl Engine {
 
     /// Returns once `done` does, which says so when enough of the requests are complete.
     fn wait_until(&self, me: &Endpoint, slots: &[&Slot], mut done: impl FnMut() -> bool) {
-        if self.spin(me, &mut done) {
+        let requests = me.requests();
+        let help = || {
+            let mut helped = false;
+            slots.iter().for_each(|slot| requests.operations(slot, |operation| helped |= operation.help()));
+            helped
+        };
+        if self.spin(me, &mut done, help) {
             return;
         }
         let thread = weft_sched::current();
-        let requests = me.requests();
         loop {
             for slot in slots {
                 requests.operations(slot, |operation| {

@@ -333,6 +333,148 @@ fn a_message_that_is_too_long_is_cut_and_reported_by_all_ways() {
     }
 }
 
+/// Fills a large message so that its number and every position show.
+fn fill_large(data: &mut [u8], number: u32) {
+    for (line, bytes) in data.chunks_mut(64).enumerate() {
+        bytes.fill(line as u8 ^ number as u8);
+        let mark = (line as u64) << 32 | u64::from(number);
+        let length = bytes.len().min(8);
+        bytes[..length].copy_from_slice(&mark.to_le_bytes()[..length]);
+    }
+}
+
+#[test]
+fn large_messages_arrive_whole_by_all_ways() {
+    let seed = seed();
+    const LONGEST: usize = 1_200_000;
+    // Around the sizes where a copy begins to be shared and where its pieces end.
+    const NEAR: [usize; 8] = [4 << 10, 32 << 10, 48 << 10, 52 << 10, 64 << 10, 128 << 10, 512 << 10, 1 << 20];
+    // Without spinning nobody helps; with a few looks a helper comes now and then; with many, always.
+    for spins in [0, 300, 1 << 22] {
+        run(2, Limits { spins, ..Limits::default() }, |rank| {
+            let mut random = Random(seed | 1);
+            let (mut data, mut expected) = (vec![0; LONGEST], vec![0; LONGEST]);
+            let mut second = vec![0; LONGEST];
+            for number in 0..400u32 {
+                let near = NEAR[random.below(NEAR.len() as u64) as usize];
+                let length = near - 4097 + random.below(8195) as usize;
+                let room = match random.below(4) {
+                    0 => length - 1 - random.below(length as u64 - 1) as usize,
+                    1 => length + random.below(5000) as usize,
+                    _ => length,
+                };
+                let (sending, receiving, posted) = (random.below(5), random.below(4), random.below(2) == 0);
+                // The last way receives two at once.
+                let both = receiving == 3;
+                if rank.rank == 0 {
+                    fill_large(&mut data[..length], number);
+                    if posted {
+                        rank.receive(1, 9, &mut []);
+                    }
+                    let mode = if sending == 1 { Mode::Synchronous } else { Mode::Standard };
+                    match sending {
+                        2 => _ = rank.wait(rank.isend(1, 5, &mut data[..length], mode)),
+                        3 => {
+                            let request = rank.isend(1, 5, &mut data[..length], mode);
+                            rank.engine.wait_for_all(rank.me, &[request]).unwrap();
+                            rank.wait(request);
+                        }
+                        4 => {
+                            let request = rank.isend(1, 5, &mut data[..length], mode);
+                            rank.engine.wait_for_some(rank.me, &[request]).unwrap();
+                            rank.wait(request);
+                        }
+                        _ => rank.send(1, 5, &mut data[..length], mode),
+                    }
+                    // The buffer is free now, whoever copied: what is written next must not arrive.
+                    data[..length].fill(0xee);
+                    if both {
+                        fill_large(&mut data[..length], number);
+                        rank.send(1, 5, &mut data[..length], Mode::Standard);
+                        data[..length].fill(0xee);
+                    }
+                    continue;
+                }
+                data.fill(0x55);
+                second.fill(0x55);
+                fill_large(&mut expected[..length], number);
+                let arrived = length.min(room);
+                if receiving == 0 {
+                    if posted {
+                        rank.send(0, 9, &mut [], Mode::Standard);
+                    }
+                    let target = buffer(&mut data[..room]);
+                    let (status, result) =
+                        unsafe { rank.engine.receive(rank.me, Some(0), envelope(0, 5), target) };
+                    assert_eq!(status.bytes(), length.min(room) as u64);
+                    assert_eq!(result.is_err(), room < length);
+                } else {
+                    let mut requests = vec![rank.irecv(0, 5, &mut data[..room])];
+                    if both {
+                        requests.push(rank.irecv(0, 5, &mut second[..room]));
+                    }
+                    if posted {
+                        rank.send(0, 9, &mut [], Mode::Standard);
+                    }
+                    if receiving >= 2 {
+                        rank.engine.wait_for_all(rank.me, &requests).unwrap();
+                    }
+                    for request in requests {
+                        let completion = rank.engine.wait_request(rank.me, request).unwrap();
+                        assert_eq!(completion.status.bytes(), length.min(room) as u64);
+                        assert_eq!(completion.error.is_some(), room < length);
+                    }
+                }
+                for got in [Some(&data), both.then_some(&second)].into_iter().flatten() {
+                    // What is copied last lies about the middle; looked at first, before a late helper could have
+                    // written it.
+                    let middle = arrived / 4..arrived / 4 * 3;
+                    assert!(
+                        got[middle.clone()] == expected[middle],
+                        "message {number} of {length} bytes came early"
+                    );
+                    assert!(
+                        got[..arrived] == expected[..arrived],
+                        "message {number} of {length} bytes into {room}"
+                    );
+                    assert!(
+                        got[arrived..].iter().all(|&b| b == 0x55),
+                        "message {number} went beyond {arrived}"
+                    );
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn large_messages_cross_between_many_ranks() {
+    let seed = seed();
+    for spins in [0, 300, 1 << 16] {
+        run(4, Limits { spins, ..Limits::default() }, |rank| {
+            let mut random = Random(seed | 1);
+            let mut data = vec![0; 300_000];
+            let mut got = vec![0; 300_000];
+            let mut expected = vec![0; 300_000];
+            for number in 0..150u32 {
+                let length = 40_000 + random.below(250_000) as usize;
+                let (next, previous) = ((rank.rank + 1) % 4, (rank.rank + 3) % 4);
+                fill_large(&mut data[..length], number << 2 | rank.rank);
+                let receive = rank.irecv(previous as i32, 5, &mut got);
+                if random.below(2) == 0 {
+                    rank.send(next, 5, &mut data[..length], Mode::Standard);
+                } else {
+                    _ = rank.wait(rank.isend(next, 5, &mut data[..length], Mode::Standard));
+                }
+                data[..length].fill(0xee);
+                assert_eq!(rank.wait(receive).bytes(), length as u64);
+                fill_large(&mut expected[..length], number << 2 | previous);
+                assert!(got[..length] == expected[..length], "message {number} of {length} bytes");
+            }
+        });
+    }
+}
+
 #[test]
 fn a_send_nobody_receives_can_be_cancelled() {
     run(2, Limits::default(), |rank| {
