@@ -25,12 +25,22 @@ binaries:
 	@for name in mpicc mpicxx mpifort; do $(call copy,$(TARGET)/weft-wrapper,$(BUILD)/bin/$$name); done
 	@mkdir -p $(BUILD)/include && for header in include/*.h; do $(call copy,$$header,$(BUILD)/$$header,644); done
 
-run: all run-examples
+# What a fresh machine may lack.
+TOOLS := gcc g++ python3
+TEST_TOOLS := $(TOOLS) git gfortran nm:binutils cmake gdb
 
-test: all
+run:
+	@.ci/setup $(TOOLS)
+	@$(MAKE) --no-print-directory all run-examples
+
+test:
+	@.ci/setup $(TEST_TOOLS)
+	@$(MAKE) --no-print-directory all
 	tests/run
 
-test-apps: all
+test-apps:
+	@.ci/setup $(TEST_TOOLS)
+	@$(MAKE) --no-print-directory all
 	tests/apps/run
 
 bench: all
