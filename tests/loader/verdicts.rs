@@ -193,10 +193,27 @@ fn a_heap_of_its_own_is_a_reason() {
 #[test]
 fn a_replaced_operator_new_is_a_reason() {
     let shop = Workshop::new("operator new");
-    let source = "#include <cstdlib>\n#include <new>\nvoid *operator new(size_t n) { return std::malloc(n); }
-        int main() { return *new int(weft_rank()); }";
+    let source = "#include <cstdlib>\n#include <new>\n#include <stdexcept>
+        void *operator new(size_t n) { return std::malloc(n); }
+        int main() { try { throw std::runtime_error(\"new\"); } catch (std::exception &) { return *new int(weft_rank()); } }";
     let text = processes(&shop.program_cxx("new", source, &["-rdynamic"]), &[ReasonKind::OwnAllocator]);
     assert!(text.contains("_Znwm"), "{text}");
+    // With a C++ library of its own the program's operator is the one that is used.
+    let mut flags = vec!["-rdynamic"];
+    flags.extend(weft_loader::link::CXX_LINK);
+    threads(&shop.program_shared("g++", "own", source, &flags));
+}
+
+#[test]
+fn streams_of_the_shared_library_are_noted() {
+    let shop = Workshop::new("streams");
+    let source = "#include <iostream>\nint main() { std::cout << weft_rank(); }";
+    let about_streams = |path: &Path| {
+        let Verdict::Threads { notes } = examine(path, OURS) else { panic!("no threads") };
+        notes.iter().any(|note| note.what.contains("streams"))
+    };
+    assert!(about_streams(&shop.program_cxx("shared", source, &[])));
+    assert!(!about_streams(&shop.program_shared("g++", "own", source, weft_loader::link::CXX_LINK)));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Errors of constructors name the argument and its value.
 
-use weft_base::constants as c;
 use weft_base::Result;
+use weft_base::constants as c;
 use weft_datatype::Datatype;
 
 fn message(result: Result<Datatype>, class: i32) -> String {

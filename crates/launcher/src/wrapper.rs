@@ -195,6 +195,19 @@ impl Wrapper {
         flags
     }
 
+    /// Returns what gives each copy of a program a language library of its own.
+    fn language_flags(&self) -> Vec<OsString> {
+        if self.language != Language::Cxx {
+            return Vec::new();
+        }
+        // The compiler answers with the bare name when it has no such file.
+        let question = OsString::from(format!("-print-file-name={}", link::CXX_STATIC_LIBRARY));
+        match self.run_quietly(&[question]) {
+            Ok(answer) if answer.contains('/') => link::CXX_LINK.iter().map(OsString::from).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Returns the compiler's command line.
     fn command(&self, step: Step) -> Vec<OsString> {
         let mut words = self.compiler.clone();
@@ -211,6 +224,9 @@ impl Wrapper {
                 }
                 words.extend(self.arguments.iter().cloned());
                 words.extend(self.compile_flags());
+                if step == Step::Link {
+                    words.extend(self.language_flags());
+                }
                 words.extend(self.library_flags());
             }
         }
@@ -231,6 +247,7 @@ impl Wrapper {
             self.arguments.iter().filter(|word| !executable_only.iter().any(|one| word == one)).cloned(),
         );
         words.extend(self.compile_flags());
+        words.extend(self.language_flags());
         words.extend(self.library_flags());
         Ok(words)
     }

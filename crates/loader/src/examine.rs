@@ -358,6 +358,10 @@ fn judge_relocations(
     Ok(())
 }
 
+const CXX_LIBRARY: &str = "libstdc++.so.6";
+/// `std::cout`, `cerr`, `clog`, `cin`.
+const STREAMS: [&str; 4] = ["_ZSt4cout", "_ZSt4cerr", "_ZSt4clog", "_ZSt3cin"];
+
 fn judge_symbols(
     path: &Path,
     image: &Image<'_>,
@@ -383,12 +387,24 @@ fn judge_symbols(
             what: format!("calls {}, which act on all ranks of the process", list(&shared)),
         });
     }
+    let streams: BTreeSet<&str> = STREAMS.iter().copied().filter(|name| imported.contains(name)).collect();
+    if !streams.is_empty() {
+        notes.push(Note {
+            object: path.to_path_buf(),
+            what:
+                "uses the streams of the shared C++ library, whose buffers and formats belong to all ranks; \
+                   mpicxx gives each rank its own"
+                    .into(),
+        });
+    }
     let own: BTreeSet<&str> =
         symbols.iter().filter(|s| s.defined && HEAP.contains(&s.name)).map(|s| s.name).collect();
     // Only its own program may replace them: a library that is loaded per rank has its own weak ones at most.
     let own_new =
         symbols.iter().find(|s| s.defined && s.bind == elf::STB_GLOBAL && s.name.starts_with("_Znw"));
-    if let Some(symbol) = own_new {
+    let shares_runtime =
+        image.needed().is_ok_and(|needed| needed.iter().any(|(name, _)| *name == CXX_LIBRARY));
+    if let Some(symbol) = own_new.filter(|_| shares_runtime) {
         add(
             ReasonKind::OwnAllocator,
             format!(

@@ -74,6 +74,15 @@ pub const INTERPRETER_SOURCE: &str = concat!(
 /// must have its own.
 pub const FORTRAN_LINK: &[&str] = &["-static-libgfortran"];
 
+/// Linker flags that C++ programs need besides, where the compiler has the static library: the state of `std::cout`
+/// (its buffer, width and base) and the global locale are per process, so each copy must have its own. Its symbols
+/// stay out of the program's dynamic symbol table, which otherwise each copy would carry. Not for shared libraries:
+/// an exception should meet one C++ library on its way.
+pub const CXX_LINK: &[&str] = &["-static-libstdc++", "-Wl,--exclude-libs,libstdc++.a"];
+
+/// Names the library that [`CXX_LINK`] needs; `$CXX -print-file-name=libstdc++.a` gives its path if there is one.
+pub const CXX_STATIC_LIBRARY: &str = "libstdc++.a";
+
 /// Tells from a linked program's bytes whether it has to be linked again with [`SHARED_LINK`].
 pub fn needs_shared_link(bytes: &[u8]) -> bool {
     Image::parse(bytes).is_ok_and(|image| {
