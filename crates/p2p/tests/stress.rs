@@ -1,7 +1,8 @@
 //! Ranks are plain threads here; every test is about what holds whichever way messages take.
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks)] // The tests are callers that promise their buffers.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::io::Write;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 use weft_base::abi;
 use weft_base::constants::*;
@@ -19,11 +20,30 @@ impl Random {
     }
 }
 
+/// The seed of the test that runs; of one of them if several do.
+static SEED: AtomicU64 = AtomicU64::new(0);
+
+/// Ends the test program when a rank fails: the others would wait for it for ever.
+struct EndAll;
+
+impl Drop for EndAll {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // Past the test harness, which would keep what is printed until the test ends.
+            let seed = SEED.load(Ordering::Relaxed);
+            let _ =
+                writeln!(std::io::stderr(), "a rank failed; WEFT_TEST_SEED={seed}, --nocapture says more");
+            std::process::abort();
+        }
+    }
+}
+
 fn seed() -> u64 {
     let seed = std::env::var("WEFT_TEST_SEED").ok().and_then(|s| s.parse().ok());
     let seed =
         seed.unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64);
     println!("seed {seed} (set WEFT_TEST_SEED to repeat)");
+    SEED.store(seed, Ordering::Relaxed);
     seed
 }
 
@@ -77,6 +97,7 @@ fn run(ranks: u32, limits: Limits, body: impl Fn(Rank) + Sync) {
         for rank in 0..ranks {
             let (body, attached) = (&body, &attached);
             scope.spawn(move || {
+                let _guard = EndAll;
                 let me = engine.attach(rank, weft_sched::current());
                 attached.wait();
                 body(Rank { engine, me, rank });
