@@ -232,7 +232,11 @@ impl Engine {
             let message = Message { bytes: data.bytes, payload: Payload::Remote(operation.into()) };
             let position = endpoint.add_unexpected(&mut state, envelope, message);
             operation.set_position(Some(position));
+        } else {
+            return false;
         }
+        drop(state);
+        endpoint.announce_arrival();
         eager
     }
 

@@ -165,16 +165,17 @@ pub(crate) struct Outcome {
 }
 
 /// A send or receive in progress; see the module's page.
-#[repr(C, align(16))]
+#[repr(C, align(64))]
 pub struct Operation {
+    /// The word, the transfer's, and the buffer share a cache line: who waits for one word sees the other, and who
+    /// copies gets all it needs at once.
     word: AtomicUsize,
-    /// Beside the word, so that who waits for one sees the other.
+    buffer: UnsafeCell<Buffer>,
     transfer: Transfer,
     fields: UnsafeCell<Fields>,
 }
 
 struct Fields {
-    buffer: Buffer,
     /// Where a receive is posted, or a send's descriptor waits; written under the lock of that endpoint.
     position: Option<Position>,
     outcome: Outcome,
@@ -194,8 +195,9 @@ impl Operation {
         let outcome = Outcome { source: 0, tag: 0, bytes: 0, cancelled: false };
         Self {
             word: AtomicUsize::new(PENDING),
+            buffer: UnsafeCell::new(buffer),
             transfer: Transfer::new(),
-            fields: UnsafeCell::new(Fields { buffer, position: None, outcome, settled: false }),
+            fields: UnsafeCell::new(Fields { position: None, outcome, settled: false }),
         }
     }
 
@@ -217,8 +219,8 @@ impl Operation {
     /// Prepares an operation that nobody else knows for another use.
     pub(crate) fn reset(&self, buffer: Buffer) {
         // SAFETY: the caller owns all of it: it is not in progress.
-        let fields = unsafe { &mut *self.fields.get() };
-        fields.buffer = buffer;
+        let (fields, place) = unsafe { (&mut *self.fields.get(), &mut *self.buffer.get()) };
+        *place = buffer;
         fields.position = None;
         fields.outcome = Outcome { source: 0, tag: 0, bytes: 0, cancelled: false };
         self.word.store(PENDING, Ordering::Relaxed);
@@ -234,7 +236,7 @@ impl Operation {
     #[inline]
     pub(crate) fn buffer(&self) -> Buffer {
         // SAFETY: the buffer is not written while the operation is in progress.
-        unsafe { (*self.fields.get()).buffer }
+        unsafe { *self.buffer.get() }
     }
 
     /// Copies between this operation, taken out of matching, and a buffer of the caller: all of `source` that fits

@@ -40,6 +40,7 @@ pub(crate) const SHARED_FROM: u64 = 48 << 10;
 /// little enough that neither side waits long for the other's last piece.
 const LEAST: u64 = 2;
 const MOST: u64 = 64;
+const SHORT: u64 = 32;
 /// How often an owner looks for the end of the helper's last piece before it parks.
 const PATIENCE: u32 = 4000;
 
@@ -61,9 +62,11 @@ fn left(word: u64) -> u64 {
     back(word) - front(word)
 }
 
-/// Returns how many of the `left` units to take next: less and less, so that both end together.
+/// Returns how many of the `left` units to take next: less and less, so that both end together; of a short rest a half,
+/// so that the word changes hands seldom.
 fn portion(left: u64) -> u64 {
-    (left / 4).clamp(LEAST, MOST).min(left)
+    let share = if left <= SHORT { left.div_ceil(2) } else { left / 4 };
+    share.clamp(LEAST, MOST).min(left)
 }
 
 /// What is to be copied, and by whom.
@@ -95,6 +98,7 @@ impl Job {
 }
 
 /// A copy that two threads may share; see the module's page.
+#[repr(C)]
 pub(crate) struct Transfer {
     word: AtomicU64,
     job: UnsafeCell<MaybeUninit<Job>>,

@@ -75,13 +75,16 @@ impl<T> Lock<T> {
 
     #[cold]
     fn lock_slow(&self) {
-        for _ in 0..SPINS {
+        for look in 0..SPINS {
             if self.word.load(Ordering::Relaxed) == FREE
                 && self.word.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
             {
                 return;
             }
-            pause();
+            // A section may be shorter than a pause.
+            if cfg!(loom) || look >= 16 {
+                pause();
+            }
         }
         while self.word.swap(CONTENDED, Ordering::Acquire) != FREE {
             sleep(&self.word, CONTENDED);
