@@ -469,6 +469,32 @@ fn large_messages_arrive_whole_by_all_ways() {
 }
 
 #[test]
+fn a_large_message_is_whole_as_soon_as_its_receive_returns() {
+    let seed = seed();
+    run(2, Limits { spins: 1 << 22, ..Limits::default() }, |rank| {
+        let mut random = Random(seed | 1);
+        let mut data = vec![0; 128 << 10];
+        let mut expected = vec![0; 128 << 10];
+        for number in 0..3000u32 {
+            let length = (48 << 10) + random.below(80 << 10) as usize;
+            fill_large(&mut expected[..length], number);
+            if rank.rank == 0 {
+                rank.send(1, 5, &mut expected[..length], Mode::Standard);
+            } else {
+                rank.receive(0, 5, &mut data[..length]);
+                // The helper's last piece, wherever it was: the end of each unit, quickly.
+                let ends = |at: usize| at..(at + 8).min(length);
+                for unit in (length / 4096 / 4..length / 4096).rev() {
+                    let last = ends(unit * 4096 + 4088);
+                    assert_eq!(data[last.clone()], expected[last], "message {number} of {length} bytes");
+                }
+                assert!(data[..length] == expected[..length], "message {number} of {length} bytes");
+            }
+        }
+    });
+}
+
+#[test]
 fn large_messages_cross_between_many_ranks() {
     let seed = seed();
     for spins in [0, 300, 1 << 16] {
