@@ -369,7 +369,7 @@ fn large_messages_arrive_whole_by_all_ways() {
     let seed = seed();
     const LONGEST: usize = 1_200_000;
     // Around the sizes where a copy begins to be shared and where its pieces end.
-    const NEAR: [usize; 8] = [4 << 10, 32 << 10, 48 << 10, 52 << 10, 64 << 10, 128 << 10, 512 << 10, 1 << 20];
+    const NEAR: [usize; 8] = [8 << 10, 32 << 10, 48 << 10, 52 << 10, 64 << 10, 128 << 10, 512 << 10, 1 << 20];
     // Without spinning nobody helps; with a few looks a helper comes now and then; with many, always.
     for spins in [0, 300, 1 << 22] {
         run(2, Limits { spins, ..Limits::default() }, |rank| {
