@@ -1,6 +1,7 @@
 //! Point-to-point messages: matching, protocols, requests, probes.
 //!
-//! Start at `engine` for the ways of a message, `operation` for who may touch what, `matching` for the pure core.
+//! Start at `engine` for the ways of a message, `operation` for who may touch what, `transfer` for
+//! large messages that both sides copy, `matching` for the pure core.
 
 mod buffered;
 mod endpoint;
