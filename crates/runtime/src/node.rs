@@ -65,6 +65,8 @@ pub fn main(arguments: &[String], hooks: &'static NodeHooks) -> i32 {
             return 70;
         }
     };
+    // While there is one thread this is a few instructions; later the kernel waits for all processors, some 20 ms.
+    weft_sync::enable_global_barrier();
     let control: &'static Control = Box::leak(Box::new(control));
     let code = match Held::start(description, control, hooks) {
         Ok(job) => job.wait(),
