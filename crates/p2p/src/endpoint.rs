@@ -219,8 +219,8 @@ impl Endpoint {
         self.shared.owner_asleep.store(true, Ordering::Relaxed);
         drop(state);
         if self.has_rings() {
-            // The release of the lock was a read-modify-write. Pairs with the fence of `Engine::push`.
-            weft_sync::facade::fence_after_rmw();
+            // Pairs with the fence of `Engine::push`.
+            std::sync::atomic::fence(Ordering::SeqCst);
             if self.rings_ready() {
                 self.drain_and_deliver();
             }
