@@ -22,7 +22,7 @@ binaries:
 	@$(call copy,$(TARGET)/mpirun,$(BUILD)/bin/mpirun)
 	@ln -sfn mpirun $(BUILD)/bin/mpiexec
 	@$(call copy,$(TARGET)/weft,$(BUILD)/bin/weft)
-	@for name in mpicc mpicxx mpifort; do $(call copy,$(TARGET)/weft-wrapper,$(BUILD)/bin/$$name); done
+	@for name in mpicc mpicxx mpic++ mpifort mpif90 mpif77; do $(call copy,$(TARGET)/weft-wrapper,$(BUILD)/bin/$$name); done
 	@mkdir -p $(BUILD)/include && for header in include/*.h; do $(call copy,$$header,$(BUILD)/$$header,644); done
 
 # What a fresh machine may lack.

@@ -1,26 +1,21 @@
-//! The private ring of a pair of ranks: one cache line per message, payload beside the sequence word.
-//!
-//! # Protocol
-//! Position `p` (a counter that wraps) lives in slot `p % SLOTS`. The slot holds a message for position `p` exactly
-//! if its sequence word is `p + 1`. The producer writes header and payload, then the sequence word with release
-//! order; the consumer that sees the word with acquire order may read the rest. The consumer then publishes how far
-//! it got in `consumed`, on a line of its own that the producer reads only when its own copy says the ring is full;
-//! so in the steady state a message moves one line between two cores, and nothing else.
+//! The private ring of a pair of ranks: a message's envelope and a short payload in one slot of [`weft_sync::Ring`], so
+//! that one cache line carries all of it.
 //!
 //! There is one producer: the caller of [`Ring::push`] must be the sending rank's own thread. The consumer's role
 //! belongs to whoever holds the lock of the receiving endpoint. Looking whether something is there
 //! ([`Ring::is_ready`]) is open to all.
-#![allow(unsafe_code)]
+#![allow(unsafe_code)] // Passes on the contracts of the ring below; payloads come by address.
 
-use core::cell::UnsafeCell;
-use std::sync::atomic::{AtomicU32, Ordering};
-use weft_sync::CachePadded;
+use weft_sync::ring::Payload;
 
 /// Messages a ring holds.
 pub const SLOTS: u32 = 64;
 
+/// Words of a slot that hold the header.
+const HEADER_WORDS: usize = 2;
+
 /// Bytes of payload a slot holds.
-pub const PAYLOAD: usize = 40;
+pub const PAYLOAD: usize = weft_sync::ring::PAYLOAD - 8 * HEADER_WORDS;
 
 /// What travels beside the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,73 +30,30 @@ pub struct Header {
     pub length: u32,
 }
 
-#[repr(C, align(64))]
-struct Slot {
-    sequence: AtomicU32,
-    content: UnsafeCell<Content>,
-}
-
-#[repr(C)]
-struct Content {
-    header: Header,
-    // Twenty bytes lie before it, and the slot's alignment leaves four more.
-    payload: [u8; PAYLOAD],
-}
-
-const _: () = assert!(size_of::<Slot>() == 64);
-
-/// A ring with one producer and one consumer; see the module's page.
-pub struct Ring {
-    slots: Box<[Slot]>,
-    /// The consumer's position.
-    consumed: CachePadded<AtomicU32>,
-    producer: CachePadded<Producer>,
-}
-
-struct Producer {
-    position: AtomicU32,
-    /// How far the consumer was when the producer last looked.
-    consumed: AtomicU32,
-}
-
-// SAFETY: a slot's content is written by the one producer before it stores the sequence word, and read by the one
-// consumer after it saw the word and before it publishes `consumed`, which the producer reads before it writes again.
-unsafe impl Sync for Ring {}
-// SAFETY: nothing is bound to a thread.
-unsafe impl Send for Ring {}
-
-impl Default for Ring {
-    fn default() -> Self {
-        Self::starting_at(0)
-    }
-}
-
-impl Ring {
-    fn starting_at(position: u32) -> Self {
-        let slot = |_| Slot {
-            // Any value that does not announce a message of the first round.
-            sequence: AtomicU32::new(position),
-            content: UnsafeCell::new(Content {
-                header: Header { context: 0, source: 0, tag: 0, length: 0 },
-                payload: [0; PAYLOAD],
-            }),
-        };
-        Self {
-            slots: (0..SLOTS).map(slot).collect(),
-            consumed: CachePadded(AtomicU32::new(position)),
-            producer: CachePadded(Producer {
-                position: AtomicU32::new(position),
-                consumed: AtomicU32::new(position),
-            }),
-        }
+impl Header {
+    #[inline]
+    fn words(self) -> [u64; HEADER_WORDS] {
+        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        [pair(self.context, self.source as u32), pair(self.tag as u32, self.length)]
     }
 
     #[inline]
-    fn slot(&self, position: u32) -> &Slot {
-        // SAFETY: there are `SLOTS` slots.
-        unsafe { self.slots.get_unchecked((position % SLOTS) as usize) }
+    fn of(slot: &Payload) -> Self {
+        let [first, second, ..] = *slot;
+        Self {
+            context: first as u32,
+            source: (first >> 32) as u32 as i32,
+            tag: second as u32 as i32,
+            length: (second >> 32) as u32,
+        }
     }
+}
 
+/// A ring with one producer and one consumer; see the module's page.
+#[derive(Default)]
+pub struct Ring(weft_sync::Ring<{ SLOTS as usize }>);
+
+impl Ring {
     /// Puts a message in. Returns false, and does nothing, if the ring is full.
     ///
     /// # Safety
@@ -109,39 +61,28 @@ impl Ring {
     /// [`PAYLOAD`].
     #[inline]
     pub unsafe fn push(&self, header: Header, payload: *const u8) -> bool {
-        let position = self.producer.position.load(Ordering::Relaxed);
-        if position.wrapping_sub(self.producer.consumed.load(Ordering::Relaxed)) >= SLOTS {
-            let consumed = self.consumed.load(Ordering::Acquire);
-            self.producer.consumed.store(consumed, Ordering::Relaxed);
-            if position.wrapping_sub(consumed) >= SLOTS {
-                return false;
-            }
-        }
-        let slot = self.slot(position);
-        let content = slot.content.get();
         let length = header.length as usize;
         debug_assert!(length <= PAYLOAD);
-        // SAFETY: the consumer is past this slot's former message and waits for the word stored below.
-        unsafe {
-            (*content).header = header;
-            let target = (&raw mut (*content).payload).cast::<u8>();
+        let fill = |slot: &mut Payload| {
+            slot[..HEADER_WORDS].copy_from_slice(&header.words());
+            let target = slot[HEADER_WORDS..].as_mut_ptr().cast::<u8>();
             // The most frequent length, without a call to memcpy.
             if length == 8 {
-                target.cast::<u64>().write_unaligned(payload.cast::<u64>().read_unaligned());
+                // SAFETY: the payload has eight bytes, which need no alignment; the slot has room for them.
+                unsafe { target.cast::<u64>().write(payload.cast::<u64>().read_unaligned()) };
             } else {
-                core::ptr::copy_nonoverlapping(payload, target, length);
+                // SAFETY: the payload is as long as promised, and the slot has room for it.
+                unsafe { core::ptr::copy_nonoverlapping(payload, target, length) };
             }
-        }
-        slot.sequence.store(position.wrapping_add(1), Ordering::Release);
-        self.producer.position.store(position.wrapping_add(1), Ordering::Relaxed);
-        true
+        };
+        // SAFETY: the caller is the only producer.
+        unsafe { self.0.push_with(fill) }
     }
 
     /// Tells whether a message is there.
     #[inline]
     pub fn is_ready(&self) -> bool {
-        let position = self.consumed.load(Ordering::Relaxed);
-        self.slot(position).sequence.load(Ordering::Acquire) == position.wrapping_add(1)
+        self.0.is_ready()
     }
 
     /// Takes the next message: calls `f` with its header and its payload, which is `header.length` bytes long.
@@ -150,16 +91,13 @@ impl Ring {
     /// The caller has the consumer's role.
     #[inline]
     pub unsafe fn pop<R>(&self, f: impl FnOnce(Header, *const u8) -> R) -> Option<R> {
-        let position = self.consumed.load(Ordering::Relaxed);
-        let slot = self.slot(position);
-        if slot.sequence.load(Ordering::Acquire) != position.wrapping_add(1) {
-            return None;
+        // SAFETY: the caller's role; the message is let go of after its last use.
+        unsafe {
+            let slot = self.0.peek()?;
+            let result = f(Header::of(slot), slot[HEADER_WORDS..].as_ptr().cast());
+            self.0.pop();
+            Some(result)
         }
-        let content = slot.content.get();
-        // SAFETY: the word says the content is written and ours until `consumed` moves.
-        let result = unsafe { f((*content).header, (&raw const (*content).payload).cast()) };
-        self.consumed.store(position.wrapping_add(1), Ordering::Release);
-        Some(result)
     }
 }
 
@@ -172,8 +110,8 @@ mod tests {
     }
 
     #[test]
-    fn a_full_ring_refuses_and_positions_may_wrap() {
-        let ring = Ring::starting_at(u32::MAX - 100);
+    fn a_full_ring_refuses() {
+        let ring = Ring::default();
         for round in 0..10 {
             for i in 0..SLOTS as i32 {
                 // SAFETY: this thread is producer and consumer.

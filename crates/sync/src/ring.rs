@@ -5,7 +5,8 @@
 //!
 //! Who touches what:
 //! - the producer writes slots (payload, then the word with release order) and its own line (`next`, `known`);
-//! - the consumer reads slots (the word with acquire order, then the payload) and writes its own line (`taken`);
+//! - the consumer reads slots (the word with acquire order, then the payload) and writes its own line (`taken`); its role
+//!   may go from thread to thread under a lock;
 //! - the producer reads `taken` only when the ring looks full by what it last knew (`known`), so on the fast path it
 //!   reads no line that the consumer writes.
 //!
@@ -39,7 +40,6 @@ struct Producer {
 /// A ring of `N` slots; `N` is a power of two.
 pub struct Ring<const N: usize> {
     producer: CachePadded<UnsafeCell<Producer>>,
-    consumer: CachePadded<UnsafeCell<u64>>,
     taken: CachePadded<AtomicU64>,
     slots: [Slot; N],
 }
@@ -61,7 +61,6 @@ impl<const N: usize> Ring<N> {
         const { assert!(N.is_power_of_two()) };
         Self {
             producer: CachePadded(UnsafeCell::new(Producer { next: 0, known: 0 })),
-            consumer: CachePadded(UnsafeCell::new(0)),
             taken: CachePadded(AtomicU64::new(0)),
             slots: core::array::from_fn(|_| Slot {
                 sequence: AtomicU64::new(0),
@@ -106,41 +105,34 @@ impl<const N: usize> Ring<N> {
         unsafe { self.push_with(|slot| *slot = *payload) }
     }
 
-    /// Returns the oldest message without taking it.
+    /// Tells whether a message is there. Open to all; a hint to those who are not the consumer.
+    #[inline]
+    pub fn is_ready(&self) -> bool {
+        let at = self.taken.load(Ordering::Relaxed);
+        self.slots[at as usize % N].sequence.load(Ordering::Acquire) == at + 1
+    }
+
+    /// Returns the next message, which stays until [`Ring::pop`].
     ///
     /// # Safety
-    /// One thread at a time is the consumer, and the reference is not used after the next [`Ring::pop`].
+    /// The caller has the consumer's role, and keeps it until it has let go of the payload.
     #[inline]
     pub unsafe fn peek(&self) -> Option<&Payload> {
-        // SAFETY: only the consumer touches this cell.
-        let at = self.consumer.with(|p| unsafe { *p });
-        let slot = &self.slots[at as usize % N];
-        // SAFETY: the word says that the payload is complete; the producer leaves the slot alone until `pop`.
-        (slot.sequence.load(Ordering::Acquire) == at + 1).then(|| slot.payload.with(|p| unsafe { &*p }))
+        self.is_ready().then(|| {
+            let at = self.taken.load(Ordering::Relaxed);
+            // SAFETY: the word says the payload is written, and it is ours until `taken` moves.
+            self.slots[at as usize % N].payload.with(|p| unsafe { &*p })
+        })
     }
 
-    /// Gives the oldest message's slot back to the producer.
+    /// Takes the message that [`Ring::peek`] returned.
     ///
     /// # Safety
-    /// The caller is the consumer and [`Ring::peek`] returned a message since the last call.
+    /// The caller has the consumer's role and has seen a message since the last call.
     #[inline]
     pub unsafe fn pop(&self) {
-        self.consumer.with_mut(|p| {
-            // SAFETY: only the consumer touches this cell.
-            let at = unsafe { &mut *p };
-            *at += 1;
-            self.taken.store(*at, Ordering::Release);
-        });
-    }
-
-    /// Tells whether a message waits. A hint for anybody; exact for the consumer.
-    ///
-    /// # Safety
-    /// The caller is the consumer.
-    #[inline]
-    pub unsafe fn is_empty(&self) -> bool {
-        // SAFETY: the caller's promise is the one asked for.
-        unsafe { self.peek().is_none() }
+        let at = self.taken.load(Ordering::Relaxed);
+        self.taken.store(at + 1, Ordering::Release);
     }
 }
 
