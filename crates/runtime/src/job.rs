@@ -139,8 +139,19 @@ impl Held {
     fn load(&'static self) -> Result<(), String> {
         let mut rank = 0;
         let mappings = limits::mappings();
-        for block in &self.description.blocks {
-            let program = Program::prepare(&block.program, OURS).map_err(|error| error.to_string())?;
+        let blocks = &self.description.blocks;
+        let programs: Vec<Program> = blocks
+            .iter()
+            .map(|block| Program::prepare(&block.program, OURS).map_err(|error| error.to_string()))
+            .collect::<Result<_, _>>()?;
+        if programs.iter().any(Program::needs_executable_stack) {
+            weft_sched::allow_executable_stacks().map_err(|error| {
+                format!(
+                    "the program needs an executable stack (nested functions?), and there is none: {error}"
+                )
+            })?;
+        }
+        for (block, program) in blocks.iter().zip(&programs) {
             let arguments = Vector::of_arguments(&block.arguments);
             let environment =
                 (!block.environment.is_empty()).then(|| Vector::of_environment(&block.environment));

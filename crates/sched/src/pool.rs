@@ -349,6 +349,15 @@ pub fn home_worker(rank: u32) -> usize {
     thread_of(rank).map_or(0, |t| t.home as usize)
 }
 
+/// Lets code run from the ranks' stacks, which programs with nested functions need. To be called after [`start`] and before
+/// the first rank is spawned.
+///
+/// # Errors
+/// What the kernel says.
+pub fn allow_executable_stacks() -> std::io::Result<()> {
+    pool().and_then(|pool| pool.stacks.as_ref()).map_or(Ok(()), Stacks::allow_execution)
+}
+
 /// Returns the thread of rank `rank`, if the scheduler was started with so many.
 #[inline]
 pub fn thread_of(rank: u32) -> Option<&'static Thread> {

@@ -29,6 +29,11 @@ impl Stacks {
         Ok(Self { region, size, count })
     }
 
+    /// Lets code run from all stacks. To be called before the first is prepared.
+    pub(crate) fn allow_execution(&self) -> io::Result<()> {
+        self.region.allow_execution()
+    }
+
     /// Sets the guard of stack `index` and returns the whole of it, guard included, and the part to be used.
     pub(crate) fn prepare(&self, index: usize) -> io::Result<(Range<usize>, Range<usize>)> {
         assert!(index < self.count, "stack {index} of {}", self.count);

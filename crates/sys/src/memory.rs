@@ -47,6 +47,19 @@ impl Region {
         Ok(Self { address: NonNull::new(address.cast()).expect("mmap never returns null"), size })
     }
 
+    /// Lets code run from all of it. To be called before parts are made to fault.
+    ///
+    /// # Errors
+    /// What the kernel says (EACCES where a policy forbids memory that is writable and executable).
+    pub fn allow_execution(&self) -> io::Result<()> {
+        let access = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
+        // SAFETY: our own mapping; no access that was allowed is taken away.
+        match unsafe { libc::mprotect(self.address.as_ptr().cast(), self.size, access) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
     /// Returns the address of the first byte.
     pub fn address(&self) -> usize {
         self.address.as_ptr() as usize
