@@ -4,7 +4,6 @@ use crate::messages::Messages;
 use crate::process::{FINALIZED, INITIALIZED, NOT_INITIALIZED, Process};
 use crate::{check, communicators, host};
 use core::ffi::{c_char, c_int};
-use std::sync::atomic::Ordering;
 use weft_base::constants::*;
 use weft_base::{Error, Out, Result, abi};
 
@@ -13,7 +12,7 @@ use weft_base::{Error, Out, Result, abi};
 /// # Errors
 /// `MPI_ERR_OTHER` when MPI was initialised before.
 pub fn init(_argc: Out<c_int>, _argv: Out<*mut *mut c_char>) -> Result {
-    start(MPI_THREAD_SINGLE)
+    start()
 }
 
 /// `MPI_Init_thread`: `MPI_THREAD_MULTIPLE` is granted whatever is asked for.
@@ -31,19 +30,18 @@ pub fn init_thread(
         let text = format!("required is {required}; use an MPI_THREAD_… constant");
         return Err(Error::new(MPI_ERR_ARG, text));
     }
-    start(required)?;
+    start()?;
     provided.set(MPI_THREAD_MULTIPLE);
     Ok(())
 }
 
-fn start(_required: c_int) -> Result {
+fn start() -> Result {
     let process = Process::any();
     match process.phase() {
         NOT_INITIALIZED => {}
         INITIALIZED => return Err(Error::new(MPI_ERR_OTHER, "MPI is initialised already")),
         _ => return Err(Error::new(MPI_ERR_OTHER, "MPI was finalised and cannot be initialised again")),
     }
-    process.thread_level.store(MPI_THREAD_MULTIPLE, Ordering::Relaxed);
     communicators::create_predefined(process);
     process.messages.get_or_init(|| Messages::connect(process));
     process.set_phase(INITIALIZED);
@@ -92,7 +90,8 @@ pub fn finalize() -> Result {
 /// `MPI_ERR_ARG`
 pub fn query_thread(provided: Out<c_int>) -> Result {
     check::output(provided, "provided")?;
-    provided.set(Process::current()?.thread_level.load(Ordering::Relaxed));
+    Process::current()?;
+    provided.set(MPI_THREAD_MULTIPLE);
     Ok(())
 }
 

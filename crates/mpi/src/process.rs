@@ -8,7 +8,7 @@ use crate::errors::{ErrorCodes, UserHandler};
 use crate::info::Info;
 use crate::messages::Messages;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use weft_base::constants::*;
 use weft_base::table::Table;
@@ -52,8 +52,6 @@ pub struct Process {
     /// The rank's own thread, the one that runs its `main`.
     pub main_thread: &'static weft_sched::Thread,
     phase: AtomicU32,
-    /// The thread level granted.
-    pub thread_level: AtomicI32,
     pub(crate) world: OnceLock<Communicator>,
     pub(crate) itself: OnceLock<Communicator>,
     pub(crate) messages: OnceLock<Messages>,
@@ -89,7 +87,6 @@ impl Process {
             world_size,
             main_thread,
             phase: AtomicU32::new(NOT_INITIALIZED),
-            thread_level: AtomicI32::new(MPI_THREAD_SINGLE),
             world: OnceLock::new(),
             itself: OnceLock::new(),
             messages: OnceLock::new(),

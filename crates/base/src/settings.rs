@@ -1,1 +1,0 @@
-//! Settings: one table of names, defaults and help, read from the environment (`WEFT_…`) once at start.
