@@ -1,4 +1,7 @@
-//! Attributes of communicators (chapter 7): keys with copy and delete functions, values cached on objects.
+//! Attributes (chapter 7): keys with copy and delete functions, values cached on objects; the calls for communicators.
+//!
+//! A key belongs to one kind of object. What holds attributes keeps an [`Attributes`] and passes its own handle, which
+//! the user's functions get to see.
 
 use crate::communicators::Communicator;
 use crate::errors::from_callback;
@@ -33,8 +36,31 @@ struct PredefinedValues {
     universe_size: AtomicI32,
 }
 
-struct Keyval {
+/// The kinds of objects that carry attributes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// `MPI_Comm_…_attr`
+    Communicator,
+    /// `MPI_Type_…_attr`
+    Datatype,
+    /// `MPI_Win_…_attr`
+    Window,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Communicator => "communicators",
+            Self::Datatype => "datatypes",
+            Self::Window => "windows",
+        }
+    }
+}
+
+/// An attribute key.
+pub struct Keyval {
     number: c_int,
+    kind: Kind,
     /// 0 for none, 1 for "copy as it is" (the ABI's values), else a user's function.
     copy: usize,
     /// 0 for none, else a user's function.
@@ -47,28 +73,59 @@ struct Keyval {
 pub struct Attributes(Lock<Vec<(Arc<Keyval>, usize)>>);
 
 impl Keyvals {
-    fn create(&self, copy: abi::Callback, delete: abi::Callback, extra_state: *mut c_void) -> c_int {
+    /// Creates a key for objects of one kind and stores its number in `keyval`, an argument called `name`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG`
+    pub fn create(
+        &self,
+        kind: Kind,
+        [copy, delete]: [abi::Callback; 2],
+        extra_state: *mut c_void,
+        keyval: Out<c_int>,
+        name: &str,
+    ) -> Result {
+        check::output(keyval, name)?;
         let mut keys = self.keys.lock();
         let number = FIRST_KEYVAL + keys.len() as c_int;
         let key = Keyval {
             number,
+            kind,
             copy: copy as usize,
             delete: delete as usize,
             extra_state: extra_state as usize,
         };
         keys.push(Some(Arc::new(key)));
-        number
+        drop(keys);
+        keyval.set(number);
+        Ok(())
     }
 
-    fn get(&self, keyval: c_int) -> Result<Arc<Keyval>> {
+    /// Returns the key of a number.
+    ///
+    /// # Errors
+    /// `MPI_ERR_KEYVAL` for a number that is no key, or a key of objects of another kind.
+    pub fn get(&self, kind: Kind, keyval: c_int) -> Result<Arc<Keyval>> {
         let keys = self.keys.lock();
         let slot = usize::try_from(i64::from(keyval) - i64::from(FIRST_KEYVAL)).ok();
-        slot.and_then(|i| keys.get(i).cloned().flatten()).ok_or_else(|| bad_keyval(keyval))
+        let key = slot.and_then(|i| keys.get(i).cloned().flatten()).ok_or_else(|| bad_keyval(keyval))?;
+        if key.kind != kind {
+            let text = format!("keyval {keyval} is for {}, not for {}", key.kind.name(), kind.name());
+            return Err(Error::new(MPI_ERR_KEYVAL, text));
+        }
+        Ok(key)
     }
 
-    fn free(&self, keyval: c_int) -> Result {
-        self.get(keyval)?;
-        self.keys.lock()[(keyval - FIRST_KEYVAL) as usize] = None;
+    /// Frees the key that `keyval` (called `name`) holds; attributes that use it stay.
+    ///
+    /// # Errors
+    /// `MPI_ERR_KEYVAL`, `MPI_ERR_ARG`
+    pub fn free(&self, kind: Kind, keyval: Out<c_int>, name: &str) -> Result {
+        check::output(keyval, name)?;
+        let number = keyval.get_at(0);
+        self.get(kind, number)?;
+        self.keys.lock()[(number - FIRST_KEYVAL) as usize] = None;
+        keyval.set(MPI_KEYVAL_INVALID);
         Ok(())
     }
 }
@@ -77,7 +134,7 @@ impl Keyvals {
 fn bad_keyval(keyval: c_int) -> Error {
     let what = match keyval {
         MPI_KEYVAL_INVALID => "keyval is MPI_KEYVAL_INVALID".to_string(),
-        MPI_TAG_UB..=MPI_UNIVERSE_SIZE => {
+        MPI_TAG_UB..=MPI_UNIVERSE_SIZE | MPI_WIN_BASE..=MPI_WIN_MODEL => {
             format!("keyval {keyval} is a predefined attribute; it cannot be changed")
         }
         _ => format!("keyval {keyval} does not exist (freed already?)"),
@@ -86,7 +143,12 @@ fn bad_keyval(keyval: c_int) -> Error {
 }
 
 impl Attributes {
-    fn get(&self, keyval: c_int) -> Option<usize> {
+    /// Tells whether nothing is cached.
+    pub fn is_empty(&self) -> bool {
+        self.0.lock().is_empty()
+    }
+
+    fn value(&self, keyval: c_int) -> Option<usize> {
         self.0.lock().iter().find(|(key, _)| key.number == keyval).map(|&(_, value)| value)
     }
 
@@ -122,8 +184,13 @@ impl Attributes {
         from_callback(code, "an attribute's delete function")
     }
 
-    fn set(&self, key: Arc<Keyval>, value: usize, object: usize) -> Result {
-        let old = self.get(key.number);
+    /// Stores the value of a key; the delete function runs on a value it replaces.
+    ///
+    /// # Errors
+    /// The delete function's code.
+    pub fn set(&self, key: Arc<Keyval>, value: *mut c_void, object: usize) -> Result {
+        let value = value as usize;
+        let old = self.value(key.number);
         if let Some(old) = old {
             Self::run_delete(&key, old, object)?;
         }
@@ -133,8 +200,21 @@ impl Attributes {
         Ok(())
     }
 
-    fn delete(&self, key: &Keyval, object: usize) -> Result {
-        let Some(value) = self.get(key.number) else {
+    /// Looks a key's value up: `value` is the address of a pointer variable.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG`
+    pub fn get(&self, key: &Keyval, value: *mut c_void, flag: Out<c_int>) -> Result {
+        let found = self.value(key.number).map(|v| v as *mut c_void);
+        answer(found, value, flag)
+    }
+
+    /// Deletes the value of a key.
+    ///
+    /// # Errors
+    /// `MPI_ERR_KEYVAL` when there is none, else the delete function's code.
+    pub fn delete(&self, key: &Keyval, object: usize) -> Result {
+        let Some(value) = self.value(key.number) else {
             let text = format!("no attribute with keyval {} is set on this object", key.number);
             return Err(Error::new(MPI_ERR_KEYVAL, text));
         };
@@ -146,18 +226,31 @@ impl Attributes {
     /// Deletes all attributes, the last set first, running the delete functions.
     ///
     /// # Errors
-    /// The code of the first delete function that fails; the rest is deleted all the same.
+    /// The code of the first delete function that fails; its attribute and those set before stay.
     pub fn delete_all(&self, object: usize) -> Result {
-        let mut result = Ok(());
         loop {
-            let Some((key, value)) = self.0.lock().pop() else { return result };
-            let outcome = Self::run_delete(&key, value, object);
-            result = result.and(outcome);
+            let Some((key, value)) = self.0.lock().last().cloned() else { return Ok(()) };
+            Self::run_delete(&key, value, object)?;
+            self.0.lock().retain(|(k, _)| k.number != key.number);
         }
     }
 }
 
-fn predefined(process: &Process, keyval: c_int) -> Option<Option<*mut c_void>> {
+/// Stores what an inquiry for an attribute found.
+///
+/// # Errors
+/// `MPI_ERR_ARG`
+pub fn answer(found: Option<*mut c_void>, value: *mut c_void, flag: Out<c_int>) -> Result {
+    let value = check::pointer_output(value, "attribute_val")?;
+    check::output(flag, "flag")?;
+    if let Some(found) = found {
+        value.set(found);
+    }
+    flag.set(c_int::from(found.is_some()));
+    Ok(())
+}
+
+fn predefined(process: &Process, keyval: c_int) -> Option<*mut c_void> {
     let values = &process.keyvals.predefined;
     let (slot, value) = match keyval {
         MPI_TAG_UB => (&values.tag_upper_bound, i32::MAX),
@@ -172,7 +265,7 @@ fn predefined(process: &Process, keyval: c_int) -> Option<Option<*mut c_void>> {
         _ => return None,
     };
     slot.store(value, Ordering::Relaxed);
-    Some(Some(slot.as_ptr().cast()))
+    Some(slot.as_ptr().cast())
 }
 
 /// `MPI_Comm_create_keyval`
@@ -185,9 +278,8 @@ pub fn comm_create_keyval(
     keyval: Out<c_int>,
     extra_state: *mut c_void,
 ) -> Result {
-    check::output(keyval, "comm_keyval")?;
-    keyval.set(Process::any().keyvals.create(copy, delete, extra_state));
-    Ok(())
+    let keyvals = &Process::any().keyvals;
+    keyvals.create(Kind::Communicator, [copy, delete], extra_state, keyval, "comm_keyval")
 }
 
 /// `MPI_Keyval_create`
@@ -208,10 +300,7 @@ pub fn keyval_create(
 /// # Errors
 /// `MPI_ERR_KEYVAL`, `MPI_ERR_ARG`
 pub fn comm_free_keyval(keyval: Out<c_int>) -> Result {
-    check::output(keyval, "comm_keyval")?;
-    Process::any().keyvals.free(keyval.get_at(0))?;
-    keyval.set(MPI_KEYVAL_INVALID);
-    Ok(())
+    Process::any().keyvals.free(Kind::Communicator, keyval, "comm_keyval")
 }
 
 /// `MPI_Keyval_free`
@@ -234,7 +323,8 @@ fn target(comm: abi::Comm) -> Result<(&'static Process, crate::process::Ref<'sta
 /// `MPI_ERR_COMM`, `MPI_ERR_KEYVAL`, or the code of the delete function of the value replaced.
 pub fn comm_set_attr(comm: abi::Comm, keyval: c_int, value: *mut c_void) -> Result {
     let (process, communicator) = target(comm)?;
-    communicator.attributes.set(process.keyvals.get(keyval)?, value as usize, comm.0)
+    let key = process.keyvals.get(Kind::Communicator, keyval)?;
+    communicator.attributes.set(key, value, comm.0)
 }
 
 /// `MPI_Attr_put`
@@ -250,22 +340,12 @@ pub fn attr_put(comm: abi::Comm, keyval: c_int, value: *mut c_void) -> Result {
 /// # Errors
 /// `MPI_ERR_COMM`, `MPI_ERR_KEYVAL`, `MPI_ERR_ARG`
 pub fn comm_get_attr(comm: abi::Comm, keyval: c_int, value: *mut c_void, flag: Out<c_int>) -> Result {
-    let value = check::pointer_output(value, "attribute_val")?;
-    check::output(flag, "flag")?;
     let (process, communicator) = target(comm)?;
-    let found = match predefined(process, keyval) {
-        // The job's attributes hang on MPI_COMM_WORLD; the standard's other communicators may have them, too.
-        Some(found) => found,
-        None => {
-            process.keyvals.get(keyval)?;
-            communicator.attributes.get(keyval).map(|v| v as *mut c_void)
-        }
-    };
-    if let Some(found) = found {
-        value.set(found);
+    // The job's attributes hang on MPI_COMM_WORLD; the standard's other communicators may have them, too.
+    if let Some(found) = predefined(process, keyval) {
+        return answer(Some(found), value, flag);
     }
-    flag.set(c_int::from(found.is_some()));
-    Ok(())
+    communicator.attributes.get(&*process.keyvals.get(Kind::Communicator, keyval)?, value, flag)
 }
 
 /// `MPI_Attr_get`
@@ -282,7 +362,7 @@ pub fn attr_get(comm: abi::Comm, keyval: c_int, value: *mut c_void, flag: Out<c_
 /// `MPI_ERR_COMM`, `MPI_ERR_KEYVAL`, or the delete function's code.
 pub fn comm_delete_attr(comm: abi::Comm, keyval: c_int) -> Result {
     let (process, communicator) = target(comm)?;
-    communicator.attributes.delete(&*process.keyvals.get(keyval)?, comm.0)
+    communicator.attributes.delete(&*process.keyvals.get(Kind::Communicator, keyval)?, comm.0)
 }
 
 /// `MPI_Attr_delete`

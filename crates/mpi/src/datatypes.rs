@@ -1,5 +1,6 @@
 //! Datatypes (chapter 6): constructors, bounds, decoding, names, counting elements.
 
+use crate::attributes::Attributes;
 use crate::process::{Process, Ref};
 use crate::{check, strings};
 use core::ffi::{c_char, c_int, c_void};
@@ -19,6 +20,15 @@ pub struct DatatypeState {
     names: Lock<HashMap<usize, String>>,
     /// Unnamed predefined types handed out, by combiner and arguments.
     unnamed: Lock<Vec<([c_int; 3], Datatype, abi::Datatype)>>,
+    /// What the user has cached, by handle.
+    attributes: Lock<HashMap<usize, Arc<Attributes>>>,
+}
+
+impl DatatypeState {
+    /// Returns the place for attributes of a live handle.
+    pub(crate) fn attributes(&self, datatype: abi::Datatype) -> Arc<Attributes> {
+        self.attributes.lock().entry(datatype.0).or_default().clone()
+    }
 }
 
 fn insert(process: &Process, datatype: Datatype, newtype: Out<abi::Datatype>) -> Result {
@@ -262,9 +272,22 @@ pub fn type_create_darray(
 /// `MPI_Type_dup`
 ///
 /// # Errors
-/// As [`type_contiguous`].
+/// As [`type_contiguous`], or the code of an attribute's copy function.
 pub fn type_dup(oldtype: abi::Datatype, newtype: Out<abi::Datatype>) -> Result {
-    make(oldtype, newtype, Datatype::dup)
+    let process = Process::current()?;
+    check::output(newtype, "newtype")?;
+    let duplicate = process.datatype(oldtype)?.dup()?;
+    let attributes = process.datatype_state.attributes.lock().get(&oldtype.0).cloned();
+    let copies = Arc::new(Attributes::default());
+    if let Some(attributes) = attributes {
+        newtype.set(MPI_DATATYPE_NULL);
+        attributes.copy_to(oldtype.0, &copies)?;
+    }
+    insert(process, duplicate, newtype)?;
+    if !copies.is_empty() {
+        process.datatype_state.attributes.lock().insert(newtype.get_at(0).0, copies);
+    }
+    Ok(())
 }
 
 /// Reads an in-out handle.
@@ -285,13 +308,18 @@ pub fn type_commit(datatype: Out<abi::Datatype>) -> Result {
 /// `MPI_Type_free`: operations under way and types built from it keep the type alive.
 ///
 /// # Errors
-/// `MPI_ERR_TYPE`, also for predefined types.
+/// `MPI_ERR_TYPE`, also for predefined types; or the code of an attribute's delete function, and then the type stays.
 pub fn type_free(datatype: Out<abi::Datatype>) -> Result {
     let process = Process::current()?;
     let handle = handle(datatype)?;
     if let Some(basic) = process.datatype(handle)?.as_predefined() {
         let text = format!("datatype is the predefined {}; it cannot be freed", basic.name());
         return Err(Error::new(MPI_ERR_TYPE, text));
+    }
+    let attributes = process.datatype_state.attributes.lock().get(&handle.0).cloned();
+    if let Some(attributes) = attributes {
+        attributes.delete_all(handle.0)?;
+        process.datatype_state.attributes.lock().remove(&handle.0);
     }
     process.datatypes.remove(handle.0)?;
     process.datatype_state.names.lock().remove(&handle.0);

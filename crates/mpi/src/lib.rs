@@ -27,3 +27,4 @@ pub mod process;
 pub mod requests;
 pub mod statuses;
 pub mod strings;
+pub mod type_attributes;

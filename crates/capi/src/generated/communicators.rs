@@ -461,32 +461,52 @@ unsafe extern "C" fn PMPI_Intercomm_merge(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_create_keyval(
-    _type_copy_attr_fn: Callback,
-    _type_delete_attr_fn: Callback,
-    _type_keyval: *mut c_int,
-    _extra_state: *mut c_void,
+    type_copy_attr_fn: Callback,
+    type_delete_attr_fn: Callback,
+    type_keyval: *mut c_int,
+    extra_state: *mut c_void,
 ) -> c_int {
-    entry::unsupported("MPI_Type_create_keyval", || Object::None)
+    entry::begin(&"MPI_Type_create_keyval");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::type_attributes::type_create_keyval(
+            type_copy_attr_fn,
+            type_delete_attr_fn,
+            Out::new(type_keyval),
+            extra_state,
+        )
+    };
+    entry::finish("MPI_Type_create_keyval", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Type_delete_attr(_datatype: Datatype, _type_keyval: c_int) -> c_int {
-    entry::unsupported("MPI_Type_delete_attr", || Object::None)
+unsafe extern "C" fn PMPI_Type_delete_attr(datatype: Datatype, type_keyval: c_int) -> c_int {
+    entry::begin(&"MPI_Type_delete_attr");
+    let result = weft_mpi::type_attributes::type_delete_attr(datatype, type_keyval);
+    entry::finish("MPI_Type_delete_attr", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Type_free_keyval(_type_keyval: *mut c_int) -> c_int {
-    entry::unsupported("MPI_Type_free_keyval", || Object::None)
+unsafe extern "C" fn PMPI_Type_free_keyval(type_keyval: *mut c_int) -> c_int {
+    entry::begin(&"MPI_Type_free_keyval");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::type_attributes::type_free_keyval(Out::new(type_keyval)) };
+    entry::finish("MPI_Type_free_keyval", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_get_attr(
-    _datatype: Datatype,
-    _type_keyval: c_int,
-    _attribute_val: *mut c_void,
-    _flag: *mut c_int,
+    datatype: Datatype,
+    type_keyval: c_int,
+    attribute_val: *mut c_void,
+    flag: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Type_get_attr", || Object::None)
+    entry::begin(&"MPI_Type_get_attr");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::type_attributes::type_get_attr(datatype, type_keyval, attribute_val, Out::new(flag))
+    };
+    entry::finish("MPI_Type_get_attr", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
@@ -504,11 +524,13 @@ unsafe extern "C" fn PMPI_Type_get_name(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_set_attr(
-    _datatype: Datatype,
-    _type_keyval: c_int,
-    _attribute_val: *mut c_void,
+    datatype: Datatype,
+    type_keyval: c_int,
+    attribute_val: *mut c_void,
 ) -> c_int {
-    entry::unsupported("MPI_Type_set_attr", || Object::None)
+    entry::begin(&"MPI_Type_set_attr");
+    let result = weft_mpi::type_attributes::type_set_attr(datatype, type_keyval, attribute_val);
+    entry::finish("MPI_Type_set_attr", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
