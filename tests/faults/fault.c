@@ -23,10 +23,17 @@ static void *leave_thread(void *argument) { pthread_exit(argument); }
 static void own_handler(int signal) { _exit(40 + signal); }
 static int compare(const void *a, const void *b) { return read_nowhere() + (a == b); }
 
+static void *receive_for_ever(void *nothing) {
+  int value;
+  MPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  return nothing;
+}
+
 int main(int argc, char **argv) {
   const char *what = argc > 1 ? argv[1] : "";
   int rank, size, who = argc > 2 ? atoi(argv[2]) : 1, value = 100;
-  MPI_Init(&argc, &argv);
+  int provided;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (!strcmp(what, "own handler")) signal(SIGSEGV, own_handler);
@@ -71,6 +78,12 @@ int main(int argc, char **argv) {
   if (!strcmp(what, "deadlock")) {
     if (rank == 0) MPI_Barrier(MPI_COMM_WORLD);
     else MPI_Recv(&value, 1, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+  if (!strcmp(what, "deadlock_of_threads")) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, receive_for_ever, NULL);
+    MPI_Barrier(MPI_COMM_WORLD);
+    receive_for_ever(NULL);
   }
   if (!strcmp(what, "wait") && rank == 0) pause();
   MPI_Finalize();

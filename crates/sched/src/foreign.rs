@@ -11,6 +11,8 @@ use crate::thread::{Life, NO_RANK, Thread};
 
 /// Records of threads that ended, for reuse. A late wake-up of the old owner is an early return for the new one.
 static FREE: Lock<Vec<&'static Thread>> = Lock::new(Vec::new());
+/// All records ever made.
+static ALL: Lock<Vec<&'static Thread>> = Lock::new(Vec::new());
 /// How many such threads belong to a rank now.
 static BELONGING: AtomicU32 = AtomicU32::new(0);
 
@@ -19,7 +21,11 @@ static BELONGING: AtomicU32 = AtomicU32::new(0);
 #[inline(never)]
 pub(crate) fn adopt() -> &'static Thread {
     let reused = FREE.lock().pop();
-    let thread = reused.unwrap_or_else(|| Box::leak(Box::new(Thread::new(NO_RANK, 0, None))));
+    let thread = reused.unwrap_or_else(|| {
+        let new: &'static Thread = Box::leak(Box::new(Thread::new(NO_RANK, 0, None)));
+        ALL.lock().push(new);
+        new
+    });
     thread.set_process(NO_RANK, core::ptr::null_mut());
     context::set_current(core::ptr::from_ref(thread).cast());
     if let Some(key) = exit_key() {
@@ -80,7 +86,21 @@ pub fn withdraw(parent: &'static Thread) {
     }
 }
 
-/// Returns how many foreign threads belong to ranks.
-pub(crate) fn belonging() -> u32 {
-    BELONGING.load(Ordering::Relaxed)
+/// Tells whether a foreign thread belongs to a rank.
+pub(crate) fn any_belong() -> bool {
+    BELONGING.load(Ordering::SeqCst) > 0
+}
+
+/// Adds the sleep each foreign thread that belongs to a rank is in. Returns false if one does not sleep, or is only
+/// announced so far.
+pub(crate) fn sleeps(found: &mut Vec<(*const Thread, u32)>) -> bool {
+    let all = ALL.lock().clone();
+    let belonging = BELONGING.load(Ordering::SeqCst);
+    let mut seen = 0;
+    for thread in all.into_iter().filter(|thread| thread.life() == Life::Alive) {
+        let Some(sleep) = thread.sleep() else { return false };
+        found.push((thread, sleep));
+        seen += 1;
+    }
+    seen == belonging
 }

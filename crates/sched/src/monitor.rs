@@ -10,6 +10,8 @@
 //! steals. Doing this here, and not at every wake-up, keeps short waits free of system calls.
 //!
 //! When all workers sleep the monitor sleeps too; the first that wakes wakes it.
+//!
+//! When nobody can ever wake anybody, it says so: see `census`. Under the kernel scheduler that is all it does.
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use core::time::Duration;
@@ -18,7 +20,8 @@ use weft_sys::futex;
 use weft_sys::process::{Activity, activity};
 
 use crate::foreign;
-use crate::pool::Pool;
+use crate::pool::{Pool, pool};
+use crate::thread::{Life, Thread};
 use crate::worker::Worker;
 
 const TICK: Duration = Duration::from_millis(2);
@@ -51,6 +54,10 @@ pub(crate) fn set_report(report: fn()) {
 
 pub(crate) fn expect(expected: bool) {
     EXPECTED.fetch_add(if expected { 1 } else { u32::MAX }, Ordering::SeqCst);
+    if !expected && let Some(pool) = pool() {
+        // All may wait already.
+        pool.monitor.wake();
+    }
 }
 
 #[derive(Clone, Copy, Default)]
@@ -67,15 +74,21 @@ pub(crate) fn run(pool: &'static Pool) -> ! {
         let all_asleep =
             |pool: &Pool| pool.asleep.load(Ordering::SeqCst) as usize >= pool.all_workers().len();
         if all_asleep(pool) {
-            if !reported && is_deadlock(pool) {
+            // Before the census: what changes its result wakes the monitor.
+            pool.monitor.0.store(1, Ordering::SeqCst);
+            core::sync::atomic::fence(Ordering::SeqCst);
+            let census = if reported { None } else { workers_rest(pool).then(|| census(pool)).flatten() };
+            if let Some(census) = &census
+                && (census.is_empty() || still_holds(pool, census))
+            {
                 reported = true;
                 report();
             }
-            pool.monitor.0.store(1, Ordering::SeqCst);
-            core::sync::atomic::fence(Ordering::SeqCst);
             if all_asleep(pool) {
-                // An hour, should the kernel lose a wake-up.
-                futex::wait_for(&pool.monitor.0, 1, Some(Duration::from_secs(3600)));
+                // Foreign threads fall asleep without telling. An hour, should the kernel lose a wake-up.
+                let poll = !reported && foreign::any_belong();
+                let limit = if poll { CENSUS } else { Duration::from_secs(3600) };
+                futex::wait_for(&pool.monitor.0, 1, Some(limit));
             }
             pool.monitor.0.store(0, Ordering::SeqCst);
         }
@@ -84,14 +97,55 @@ pub(crate) fn run(pool: &'static Pool) -> ! {
     }
 }
 
-fn is_deadlock(pool: &'static Pool) -> bool {
-    !REPORT.load(Ordering::Acquire).is_null()
-        && EXPECTED.load(Ordering::SeqCst) == 0
-        && foreign::belonging() == 0
-        && pool.alive() > 0
-        && pool.all_workers().iter().all(|w| w.is_asleep() && w.nothing_waits())
-        // A rank that is being created makes itself runnable soon.
-        && pool.threads().iter().all(|t| t.life() != crate::Life::Alive || !t.is_running())
+/// Watches ranks that have kernel threads of their own: only for a deadlock, the kernel does the rest.
+pub(crate) fn watch(pool: &'static Pool) -> ! {
+    let mut reported = false;
+    loop {
+        std::thread::sleep(CENSUS);
+        if let Some(census) = (!reported).then(|| census(pool)).flatten()
+            && still_holds(pool, &census)
+        {
+            reported = true;
+            report();
+        }
+    }
+}
+
+/// How often threads that fall asleep without telling are looked at.
+const CENSUS: Duration = Duration::from_millis(200);
+
+fn workers_rest(pool: &'static Pool) -> bool {
+    pool.all_workers().iter().all(|w| w.is_asleep() && w.nothing_waits())
+}
+
+/// Returns which sleep each thread without a worker is in, if all threads of all ranks wait and nobody else is
+/// announced who could wake one.
+///
+/// Threads are looked at one after another, so a thread seen asleep may have been woken by one that is looked at
+/// later. Ranks on workers cannot: when all workers rest, none runs. For the others a second look settles it
+/// ([`still_holds`]): who is in the same sleep in both was asleep at the moment between the two, so there was a moment
+/// at which all were, and only they wake each other.
+fn census(pool: &'static Pool) -> Option<Vec<(*const Thread, u32)>> {
+    let possible =
+        !REPORT.load(Ordering::Acquire).is_null() && EXPECTED.load(Ordering::SeqCst) == 0 && pool.alive() > 0;
+    if !possible {
+        return None;
+    }
+    let mut sleeps = Vec::new();
+    for thread in pool.threads().iter().filter(|thread| thread.life() == Life::Alive) {
+        if !thread.on_workers {
+            sleeps.push((core::ptr::from_ref(thread), thread.sleep()?));
+        } else if thread.is_running() {
+            // A rank that is being created makes itself runnable soon.
+            return None;
+        }
+    }
+    foreign::sleeps(&mut sleeps).then_some(sleeps)
+}
+
+fn still_holds(pool: &'static Pool, census_before: &[(*const Thread, u32)]) -> bool {
+    (pool.all_workers().is_empty() || workers_rest(pool))
+        && census(pool).is_some_and(|now| now == census_before)
 }
 
 fn report() {

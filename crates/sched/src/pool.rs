@@ -170,10 +170,9 @@ pub fn start(config: Config) -> Result {
     for _ in 0..homes {
         pool.add_worker()?;
     }
-    if user {
-        let made = std::thread::Builder::new().name("weft-monitor".into()).stack_size(WORKER_STACK);
-        made.spawn(move || monitor::run(pool)).map_err(|e| limits::no_thread("the monitor", &e))?;
-    }
+    let made = std::thread::Builder::new().name("weft-monitor".into()).stack_size(WORKER_STACK);
+    made.spawn(move || if user { monitor::run(pool) } else { monitor::watch(pool) })
+        .map_err(|e| limits::no_thread("the monitor", &e))?;
     POOL.store(core::ptr::from_ref(pool).cast_mut(), Ordering::Release);
     Ok(())
 }
@@ -369,9 +368,9 @@ pub fn threads() -> &'static [Thread] {
     pool().map_or(&[], |p| p.threads())
 }
 
-/// Calls `report` once, from a thread of the scheduler, when every rank that has not ended is parked, no foreign
-/// thread belongs to a rank, and [`expect_events`] has not announced others who could wake one. Nothing can then
-/// happen any more. Only under the user-level scheduler.
+/// Calls `report` once, from a thread of the scheduler, when every rank that has not ended waits in the library, every
+/// foreign thread that belongs to a rank does too, and [`expect_events`] has not announced others who could wake one.
+/// Nothing can then happen any more.
 pub fn on_deadlock(report: fn()) {
     monitor::set_report(report);
 }

@@ -37,6 +37,8 @@ pub struct Thread {
     process: AtomicPtr<()>,
     call: AtomicPtr<&'static str>,
     life: AtomicU8,
+    /// Odd while a thread without worker sleeps in the kernel; counts on at each change.
+    sleeps: AtomicU32,
     stack: [AtomicUsize; 2],
     /// What a new rank runs; taken by its own thread.
     pub(crate) entry: UnsafeCell<Option<Box<dyn FnOnce() + Send>>>,
@@ -82,6 +84,7 @@ impl Thread {
             process: AtomicPtr::default(),
             call: AtomicPtr::new((&raw const NO_CALL).cast_mut()),
             life: AtomicU8::new(Life::New as u8),
+            sleeps: AtomicU32::new(0),
             stack: [AtomicUsize::new(0), AtomicUsize::new(0)],
             entry: UnsafeCell::new(None),
         }
@@ -206,9 +209,19 @@ impl Thread {
 
     /// Waits in the kernel until the state is no longer `PARKED`; for threads without a worker.
     pub(crate) fn sleep_while_parked(&self) {
+        // Only this thread writes the word.
+        let sleeps = self.sleeps.load(Ordering::Relaxed);
+        self.sleeps.store(sleeps.wrapping_add(1), Ordering::SeqCst);
         while self.state.0.load(Ordering::Acquire) == PARKED {
             futex::wait(&self.state.0, PARKED);
         }
+        self.sleeps.store(sleeps.wrapping_add(2), Ordering::SeqCst);
+    }
+
+    /// Returns which sleep in the kernel a thread without worker is in, if it is in one that nobody has ended yet.
+    pub(crate) fn sleep(&self) -> Option<u32> {
+        let sleep = self.sleeps.load(Ordering::SeqCst);
+        (!sleep.is_multiple_of(2) && self.state.0.load(Ordering::SeqCst) == PARKED).then_some(sleep)
     }
 }
 

@@ -4,10 +4,10 @@
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
+use std::sync::{Barrier, Mutex, OnceLock};
 
-use weft_sched::{Config, Scheduler, WaitSet, current, park, thread_of, wait_until, yield_now};
+use weft_sched::{Config, Scheduler, Thread, WaitSet, current, park, thread_of, wait_until, yield_now};
 
 /// A child that hangs is ended by the kernel after this time.
 const HANG_S: u32 = 60;
@@ -29,6 +29,7 @@ const SCENARIOS: &[(&str, Body)] = &[
     ("yield", polling),
     ("sleepers", sleepers),
     ("deadlock", deadlock),
+    ("deadlock_of_threads", deadlock_of_threads),
     ("stacks", stacks),
 ];
 
@@ -42,11 +43,14 @@ fn child() {
     // SAFETY: no preconditions.
     unsafe { libc::alarm(HANG_S) };
     weft_sched::start(Config { ranks, workers, scheduler, ..Config::default() }).unwrap();
-    if words[0] == "deadlock" {
-        weft_sched::on_deadlock(|| std::process::exit(42));
-    }
+    weft_sched::on_deadlock(|| std::process::exit(42));
+    weft_sched::expect_events(true);
     for rank in 0..ranks {
         weft_sched::spawn_rank(rank, Box::new(move || body(rank, ranks))).unwrap();
+    }
+    // `sleepers` are woken by a thread that belongs to no rank.
+    if words[0] != "sleepers" {
+        weft_sched::expect_events(false);
     }
     weft_sched::wait_for_ranks();
     for rank in 0..ranks {
@@ -383,8 +387,10 @@ fn foreign(rank: u32, _: u32) {
     let state = Box::leak(Box::new(AtomicI64::new(0)));
     me.set_process(rank, core::ptr::from_mut(state).cast());
     let state: &'static AtomicI64 = state;
+    weft_sched::announce(me);
     let child = std::thread::spawn(move || {
         weft_sched::inherit(me);
+        weft_sched::withdraw(me);
         let child = current();
         assert_eq!((child.rank(), child.process()), (me.rank(), me.process()));
         for round in 0..500 {
@@ -461,15 +467,40 @@ fn sleepers(rank: u32, ranks: u32) {
 
 #[test]
 fn a_deadlock_is_reported() {
-    for workers in [1, 2] {
-        let output = run("deadlock", 20, workers, "user");
-        assert_eq!(output.status.code(), Some(42), "{output:?}");
+    for scenario in ["deadlock", "deadlock_of_threads"] {
+        for (workers, scheduler) in [(1, "user"), (2, "user"), (0, "kernel")] {
+            let output = run(scenario, 20, workers, scheduler);
+            assert_eq!(output.status.code(), Some(42), "{scenario}, {scheduler}: {output:?}");
+        }
     }
 }
 
 fn deadlock(rank: u32, _: u32) {
     // Rank 3 ends; all others wait for what never comes.
     wait_until(|| rank == 3);
+}
+
+fn deadlock_of_threads(rank: u32, ranks: u32) {
+    // Each rank's thread wakes the next one's, in a ring, and then waits for what never comes.
+    static ROUND: AtomicU32 = AtomicU32::new(0);
+    static THREADS: [OnceLock<&'static Thread>; 64] = [const { OnceLock::new() }; 64];
+    static BARRIER: OnceLock<Barrier> = OnceLock::new();
+    let me = current();
+    weft_sched::announce(me);
+    let thread = std::thread::spawn(move || {
+        weft_sched::inherit(me);
+        weft_sched::withdraw(me);
+        THREADS[rank as usize].get_or_init(current);
+        BARRIER.get_or_init(|| Barrier::new(ranks as usize)).wait();
+        for round in 0..20 {
+            wait_until(|| ROUND.load(Acquire) == round * ranks + rank);
+            ROUND.fetch_add(1, AcqRel);
+            THREADS[((rank + 1) % ranks) as usize].get().unwrap().unpark();
+        }
+        wait_until(|| false);
+    });
+    wait_until(|| false);
+    drop(thread);
 }
 
 #[test]
