@@ -12,10 +12,8 @@ pub struct Job {
     pub version: String,
     /// The programs, in rank order.
     pub blocks: Vec<Block>,
-    /// How many workers run ranks; `None`: one per usable processor.
-    pub workers: Option<u32>,
-    /// Each rank on a kernel thread of its own instead of on workers.
-    pub kernel_scheduler: bool,
+    /// Settings that are not at their default, with their values; see [`crate::settings`].
+    pub settings: Vec<(String, String)>,
     /// Whether workers are bound to processors.
     pub bind: bool,
     /// The socket on which to send [`Report`]s and receive [`Request`]s.

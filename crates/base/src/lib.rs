@@ -6,6 +6,7 @@ pub mod constants;
 pub mod error;
 pub mod host;
 pub mod job;
+pub mod settings;
 pub mod table;
 
 pub use arguments::{Counts, In, Out};

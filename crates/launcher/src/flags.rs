@@ -71,6 +71,8 @@ const FLAGS: &[Flag] = &[
     flag("workers", &[], &["N"], "Run the ranks on N processors [default: all usable ones]"),
     flag("scheduler", &[], &["user|kernel"], "Who switches between ranks [default: user]"),
     flag("ranks-as", &[], &["threads|processes|auto"], "What a rank is [default: auto]"),
+    flag("set", &[], &["NAME=VALUE"], "Change a setting; weft info --settings lists them"),
+    flag("check", &[], &[], "Look for mistakes in the use of MPI and report them; --check=error also fails the job"),
     flag("timeout", &[], &["SECONDS"], "Report what the ranks are doing and end the job after SECONDS, with exit code 124"),
     flag("verbose", &["v"], &[], "Say what is being done"),
     flag("version", &["V"], &[], "Print the version"),
@@ -138,18 +140,20 @@ pub struct CommandLine {
     pub environment: Vec<(OsString, OsString)>,
     /// `-genvall`, `-genvnone`, `-genvlist`
     pub inherit: Inherit,
-    /// `--bind-to`: whether workers are bound; `None` if it was not said.
-    pub bind: Option<bool>,
-    /// `--workers`
-    pub workers: Option<u32>,
-    /// `--scheduler kernel`
-    pub kernel_scheduler: bool,
+    /// Changed settings: name, value, and the option that changes it.
+    pub settings: Vec<(String, String, String)>,
     /// `--ranks-as`
     pub ranks_as: RanksAs,
     /// `--timeout`
     pub timeout: Option<Duration>,
     /// `-v`
     pub verbose: bool,
+}
+
+impl CommandLine {
+    fn change(&mut self, name: &str, value: String, option: &str) {
+        self.settings.push((name.into(), value, option.into()));
+    }
 }
 
 fn command() -> Command {
@@ -159,6 +163,9 @@ fn command() -> Command {
         .after_help(
             "Exit code: that of the first rank that failed, 128 + the signal's number, or MPI_Abort's code.\n\
              Standard input belongs to the ranks' common process; only rank 0 should read it.\n\
+             Settings: --set, then WEFT_NAME in the environment, then files; weft info --settings explains all.\n\
+             --check reports mistakes and leaves the exit code alone; with --check=error a job that would end\n\
+             with 0 ends with 123 if there was a report.\n\
              Harmless options of other launchers (--oversubscribe, --map-by X, -ppn N, …) are accepted.",
         )
         .disable_help_flag(true)
@@ -169,6 +176,11 @@ fn command() -> Command {
         for flag in table {
             let short = flag.spellings.first().filter(|text| text.len() == 1 && !hidden);
             let mut arg = Arg::new(flag.name).long(flag.name).help(flag.help).hide(hidden);
+            if flag.name == "check" {
+                let value = arg.num_args(0..=1).require_equals(true).default_missing_value("report");
+                command = command.arg(value.value_name("error").value_parser(clap::value_parser!(OsString)));
+                continue;
+            }
             if let Some(short) = short.and_then(|text| text.chars().next()) {
                 arg = arg.short(short);
             }
@@ -214,6 +226,10 @@ fn normalise(arguments: &[OsString]) -> (Vec<OsString>, &[OsString]) {
             options.push(arguments[at - 1].clone());
             continue;
         };
+        if let (true, Some(value)) = (flag.values.is_empty(), &value) {
+            options.push(format!("--{}={value}", flag.name).into());
+            continue;
+        }
         options.push(format!("--{}", flag.name).into());
         let given = usize::from(value.is_some());
         options.extend(value.map(OsString::from));
@@ -280,10 +296,11 @@ fn parse_block(line: &mut CommandLine, arguments: &[OsString]) -> Result<Block, 
         return Err(Stop { message: format!("mpirun (Weft) {}\n", env!("CARGO_PKG_VERSION")), code: 0 });
     }
     if let Some(value) = last("workers") {
-        line.workers = Some(number("--workers", value)?);
+        line.change("workers", number("--workers", value)?.to_string(), "--workers");
     }
     if let Some(value) = last("scheduler") {
-        line.kernel_scheduler = choice("scheduler", value, &[("user", false), ("kernel", true)])?;
+        let word = choice("scheduler", value, &[("user", "user"), ("kernel", "kernel")])?;
+        line.change("scheduler", word.into(), "--scheduler");
     }
     if let Some(value) = last("ranks-as") {
         let choices =
@@ -294,8 +311,18 @@ fn parse_block(line: &mut CommandLine, arguments: &[OsString]) -> Result<Block, 
         // What a rank may be bound to elsewhere is never smaller than a processor.
         let places =
             ["core", "hwthread", "socket", "numa", "l1cache", "l2cache", "l3cache", "package", "user"];
-        let choices: Vec<_> = places.iter().map(|name| (*name, true)).chain([("none", false)]).collect();
-        line.bind = Some(choice("bind-to", value, &choices)?);
+        let choices: Vec<_> = places.iter().map(|name| (*name, "core")).chain([("none", "none")]).collect();
+        line.change("bind-to", choice("bind-to", value, &choices)?.into(), "--bind-to");
+    }
+    if let Some(value) = last("check") {
+        line.change("check", value.to_string_lossy().into_owned(), "--check");
+    }
+    for item in matches.get_many::<OsString>("set").into_iter().flatten() {
+        let text = item.to_string_lossy();
+        let Some((name, value)) = text.split_once('=') else {
+            return Err(Stop::usage(format!("--set {text}: no value; write --set NAME=VALUE")));
+        };
+        line.change(name, value.into(), "--set");
     }
     if let Some(value) = last("timeout") {
         let text = value.to_string_lossy();
@@ -403,6 +430,25 @@ mod tests {
     }
 
     #[test]
+    fn settings_are_gathered_with_the_option_that_changes_them() {
+        let line = line("-n 1 --check=error --workers 2 --set eager=8K -set=rings=0 a --check").unwrap();
+        let entry = |name: &str, value: &str, option: &str| (name.into(), value.into(), option.into());
+        assert_eq!(
+            line.settings,
+            [
+                entry("workers", "2", "--workers"),
+                entry("check", "error", "--check"),
+                entry("eager", "8K", "--set"),
+                entry("rings", "0", "--set"),
+            ]
+        );
+        assert_eq!(
+            super::tests::line("--check -n 1 a").unwrap().settings,
+            [entry("check", "report", "--check")]
+        );
+    }
+
+    #[test]
     fn mistakes_name_the_value() {
         for (text, part) in [
             ("-n 0 a", "-n 0"),
@@ -412,6 +458,7 @@ mod tests {
             ("--workers 0 a", "--workers 0"),
             ("--scheduler fast a", "user, kernel"),
             ("--timeout soon a", "--timeout soon"),
+            ("--set eager a", "write --set NAME=VALUE"),
             ("-hosts far a", "host far"),
             ("--nonsense a", "--nonsense"),
             ("-n 1 a : b", "b: no number of ranks"),

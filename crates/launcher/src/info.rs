@@ -32,9 +32,5 @@ pub fn describe(installation: &Installation) -> String {
     row("processes per user", limit("Max processes"));
     row("open files", limit("Max open files"));
     row("stack of a rank (bytes)", limit("Max stack size"));
-    let settings: Vec<_> = std::env::vars().filter(|(name, _)| name.starts_with("WEFT_")).collect();
-    for (name, value) in settings {
-        row(&name, value);
-    }
     text
 }

@@ -7,6 +7,7 @@ pub mod install;
 pub mod plan;
 pub mod report;
 pub mod resolve;
+pub mod settings;
 pub mod spawn;
 pub mod supervise;
 pub mod symbols;

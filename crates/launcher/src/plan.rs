@@ -2,12 +2,13 @@
 
 use crate::flags::{Block, CommandLine, Inherit, Stop};
 use crate::install::Installation;
-use crate::resolve;
+use crate::{resolve, settings};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 use weft_base::job;
+use weft_base::settings::{BIND, CHECK, TIMEOUT, WORKERS};
 
 /// A job ready to be started.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub struct Plan {
     pub directory: Option<PathBuf>,
     /// When to give up.
     pub timeout: Option<Duration>,
+    /// Whether findings of checking mode fail the job.
+    pub findings_fail: bool,
     /// The parts of the installation.
     pub installation: Installation,
 }
@@ -62,6 +65,7 @@ fn block_environment(block: &Block) -> Result<Vec<(OsString, OsString)>, Stop> {
 /// Says what stands in the way, and the remedy.
 pub fn plan(line: CommandLine) -> Result<Plan, Stop> {
     let installation = Installation::find().map_err(|error| Stop::new(1, error))?;
+    let settings = settings::settle(&installation, line.settings.clone())?;
     let mut environment = common_environment(&line);
     let directory = line.blocks.iter().find_map(|block| block.directory.clone());
     if let Some(directory) = &directory {
@@ -99,16 +103,24 @@ pub fn plan(line: CommandLine) -> Result<Plan, Stop> {
     }
     // Two small jobs bound by default would share the first processors and leave the others idle.
     let processors = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
-    let fills_machine =
-        total >= processors && line.workers.is_none_or(|workers| u64::from(workers) >= processors);
+    let workers = settings.number(&WORKERS);
+    let fills_machine = total >= processors && (workers == 0 || workers >= processors);
     let job = job::Job {
         version: env!("CARGO_PKG_VERSION").into(),
         blocks,
-        workers: line.workers,
-        kernel_scheduler: line.kernel_scheduler,
-        bind: line.bind.unwrap_or(fills_machine),
+        bind: match settings.number(&BIND) {
+            0 => fills_machine,
+            choice => choice == 1,
+        },
+        settings: settings.changed(),
         control_fd: -1,
         verbose: line.verbose,
     };
-    Ok(Plan { job, environment, directory, timeout: line.timeout, installation })
+    let seconds = settings.number(&TIMEOUT);
+    let timeout = line.timeout.or((seconds > 0).then(|| Duration::from_secs(seconds)));
+    let findings_fail = settings.number(&CHECK) == 2;
+    if line.verbose {
+        settings.show_changed();
+    }
+    Ok(Plan { job, environment, directory, timeout, installation, findings_fail })
 }

@@ -33,7 +33,12 @@ pub fn install(host: &'static dyn Host) {
 
 /// Returns the host.
 pub fn host() -> &'static dyn Host {
-    *HOST.get_or_init(|| &Alone)
+    *HOST.get_or_init(|| {
+        for refused in weft_base::settings::gather_alone() {
+            let _ = writeln!(std::io::stderr(), "weft: {}", refused.message);
+        }
+        &Alone
+    })
 }
 
 /// A program started without a launcher: a job of one rank.

@@ -34,7 +34,7 @@ use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, Outcome, received};
 use std::sync::atomic::{Ordering, fence};
 use weft_base::abi::Status;
-use weft_base::{Result, constants::*};
+use weft_base::{Result, constants::*, settings};
 use weft_local::{Header, PAYLOAD};
 use weft_sched::Thread;
 
@@ -51,9 +51,11 @@ pub struct Limits {
     pub spins: u32,
 }
 
+/// The settings.
 impl Default for Limits {
     fn default() -> Self {
-        Self { eager: 4096, unexpected: 4 << 20, rings: 16, spins: 4000 }
+        let (rings, spins) = (settings::RINGS.get() as usize, settings::SPINS.get() as u32);
+        Self { eager: settings::EAGER.get(), unexpected: settings::UNEXPECTED.get(), rings, spins }
     }
 }
 

@@ -26,11 +26,12 @@
 #![allow(unsafe_code)]
 
 use crate::matching::Position;
-use crate::transfer::{SHARED_FROM, Transfer};
+use crate::transfer::Transfer;
 use core::cell::UnsafeCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use weft_base::abi::Status;
 use weft_base::constants::{MPI_ERR_TRUNCATE, MPI_SUCCESS};
+use weft_base::settings::SHARE_FROM;
 use weft_base::{Error, Result};
 use weft_datatype::Datatype;
 use weft_sched::Thread;
@@ -249,7 +250,7 @@ impl Operation {
         let bytes = source.bytes.min(target.bytes);
         // SAFETY: the caller's promise.
         unsafe {
-            if bytes >= SHARED_FROM && source.dense && target.dense {
+            if bytes >= SHARE_FROM.get() && source.dense && target.dense {
                 self.transfer.copy(source.address, target.address, bytes);
             } else {
                 source.copy_to(target);

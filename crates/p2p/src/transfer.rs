@@ -34,8 +34,6 @@ use weft_sync::facade::pause;
 
 /// What is taken at least.
 const UNIT: u64 = 4096;
-/// From how many bytes on a copy is offered. Below, a helper comes too late to be of use.
-pub(crate) const SHARED_FROM: u64 = 48 << 10;
 /// The least and the most that is taken at once, in units: enough to be worth a cache line that changes hands, and
 /// little enough that neither side waits long for the other's last piece.
 const LEAST: u64 = 2;

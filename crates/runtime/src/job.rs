@@ -105,7 +105,7 @@ impl Held {
         }));
         JOB.store(core::ptr::from_ref(held).cast_mut(), Ordering::Release);
         control.serve(|_| held.describe()).map_err(|error| format!("cannot start a thread: {error}"))?;
-        limits::check_threads(ranks, held.description.kernel_scheduler)?;
+        limits::check_threads(ranks, threads::uses_kernel_scheduler())?;
         let setup =
             weft_diagnose::Setup { fd: control.fd(), rank: crashed_rank, overflowed: threads::overflowed };
         weft_diagnose::install(setup).map_err(|error| format!("no stack for the crash handler: {error}"))?;

@@ -42,6 +42,7 @@ fn receive(argument: &str) -> Result<(Job, Control), String> {
         let ours = env!("CARGO_PKG_VERSION");
         return Err(format!("mpirun is version {}, the library {ours}; install weft again", job.version));
     }
+    weft_base::settings::apply(&job.settings).map_err(|error| format!("{error}; install weft again"))?;
     close_on_exec(job.control_fd)?;
     // SAFETY: as above.
     let control = Control::new(unsafe { OwnedFd::from_raw_fd(job.control_fd) });

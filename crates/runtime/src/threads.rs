@@ -3,12 +3,18 @@
 
 use std::sync::OnceLock;
 use weft_base::job::Job;
+use weft_base::settings;
 use weft_sched::{Config, Life, Scheduler, Thread};
 use weft_sys::cpu;
 
 /// The processors this process may use: those of threads that ranks create, which must not stay where their
 /// creator's worker is bound.
 static PROCESSORS: OnceLock<Vec<usize>> = OnceLock::new();
+
+/// Tells whether each rank runs on a kernel thread of its own.
+pub fn uses_kernel_scheduler() -> bool {
+    settings::SCHEDULER.get() == 1
+}
 
 /// Starts the scheduler. Until [`loaded`] is called, ranks that all wait are no deadlock: more may come.
 ///
@@ -18,8 +24,9 @@ pub fn start(job: &Job) -> Result<(), String> {
     let _ = PROCESSORS.set(cpu::affinity().unwrap_or_default());
     let config = Config {
         ranks: job.ranks(),
-        workers: job.workers.unwrap_or(0) as usize,
-        scheduler: if job.kernel_scheduler { Scheduler::Kernel } else { Scheduler::Auto },
+        workers: settings::WORKERS.get() as usize,
+        scheduler: if uses_kernel_scheduler() { Scheduler::Kernel } else { Scheduler::Auto },
+        stack_size: settings::STACK.get() as usize,
         bind: job.bind,
         on_worker_start: || {
             // Without it a crash is still reported, but for a stack overflow.

@@ -5,6 +5,7 @@ use core::cell::UnsafeCell;
 use core::ops::Range;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
+use weft_base::settings::SPIN_US;
 use weft_sync::queue::{Chain, Linked, Links};
 use weft_sys::futex;
 
@@ -300,9 +301,6 @@ pub fn may_spin() -> bool {
     }
 }
 
-/// How long [`wait_until`] and [`WaitSet::wait`](crate::WaitSet::wait) spin at most.
-const SPIN_US: u64 = 30;
-
 /// Spins until `done`, at most for some tens of microseconds, and only while that is sensible. Returns whether it is
 /// done.
 #[inline]
@@ -324,7 +322,7 @@ pub(crate) fn spin_until(done: &mut impl FnMut() -> bool) -> bool {
 
 #[inline(never)]
 fn spin_long(done: &mut impl FnMut() -> bool) -> bool {
-    let end = weft_sys::clock::ticks() + SPIN_US * weft_sys::clock::ticks_per_us();
+    let end = weft_sys::clock::ticks() + SPIN_US.get() * weft_sys::clock::ticks_per_us();
     loop {
         for _ in 0..16 {
             if done() {

@@ -24,6 +24,7 @@ use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use core::time::Duration;
 
+use weft_base::settings::POLL_US;
 use weft_sync::queue::{Chain, Inbox, RunQueue};
 use weft_sync::{Biased, CachePadded};
 use weft_sys::{clock, cpu, futex};
@@ -34,9 +35,6 @@ use crate::thread::{Thread, known};
 
 const AWAKE: u32 = 0;
 const SLEEPING: u32 = 1;
-
-/// How long an idle worker looks into its inbox before it tries to steal and then sleeps.
-const POLL_US: u64 = 30;
 
 /// How many ranks a thief takes at most.
 const STEAL: usize = 64;
@@ -277,7 +275,7 @@ impl Worker {
             if self.has_substitute() {
                 self.set_substitute(None);
             }
-            let end = clock::ticks() + POLL_US * clock::ticks_per_us();
+            let end = clock::ticks() + POLL_US.get() * clock::ticks_per_us();
             loop {
                 for _ in 0..32 {
                     if !self.remote.inbox.is_empty() {
