@@ -1,10 +1,11 @@
-//! Attributes (chapter 7): keys with copy and delete functions, values cached on objects; the calls for communicators.
+//! Attributes (chapter 7): values cached on objects, the predefined ones, and the calls for communicators.
 //!
-//! A key belongs to one kind of object. What holds attributes keeps an [`Attributes`] and passes its own handle, which
+//! What holds attributes keeps an [`Attributes`] and passes its own handle, which
 //! the user's functions get to see.
 
 use crate::communicators::Communicator;
 use crate::errors::from_callback;
+use crate::keyvals::{Keyval, Kind};
 use crate::process::Process;
 use crate::{callbacks, check};
 use core::ffi::{c_int, c_void};
@@ -14,19 +15,9 @@ use weft_base::constants::*;
 use weft_base::{Error, Out, Result, abi};
 use weft_sync::Lock;
 
-const FIRST_KEYVAL: c_int = 1000;
-
-/// The attribute keys of a rank.
-#[derive(Default)]
-pub struct Keyvals {
-    /// By `keyval - FIRST_KEYVAL`. A freed key stays alive in the attributes that use it.
-    keys: Lock<Vec<Option<Arc<Keyval>>>>,
-    predefined: PredefinedValues,
-}
-
 /// The values of the predefined attributes; the program gets their addresses.
 #[derive(Default)]
-struct PredefinedValues {
+pub struct PredefinedValues {
     tag_upper_bound: AtomicI32,
     host: AtomicI32,
     io: AtomicI32,
@@ -36,111 +27,9 @@ struct PredefinedValues {
     universe_size: AtomicI32,
 }
 
-/// The kinds of objects that carry attributes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    /// `MPI_Comm_…_attr`
-    Communicator,
-    /// `MPI_Type_…_attr`
-    Datatype,
-    /// `MPI_Win_…_attr`
-    Window,
-}
-
-impl Kind {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Communicator => "communicators",
-            Self::Datatype => "datatypes",
-            Self::Window => "windows",
-        }
-    }
-}
-
-/// An attribute key.
-pub struct Keyval {
-    number: c_int,
-    kind: Kind,
-    /// 0 for none, 1 for "copy as it is" (the ABI's values), else a user's function.
-    copy: usize,
-    /// 0 for none, else a user's function.
-    delete: usize,
-    extra_state: usize,
-}
-
 /// The attributes of one object, in the order in which they were first set.
 #[derive(Default)]
 pub struct Attributes(Lock<Vec<(Arc<Keyval>, usize)>>);
-
-impl Keyvals {
-    /// Creates a key for objects of one kind and stores its number in `keyval`, an argument called `name`.
-    ///
-    /// # Errors
-    /// `MPI_ERR_ARG`
-    pub fn create(
-        &self,
-        kind: Kind,
-        [copy, delete]: [abi::Callback; 2],
-        extra_state: *mut c_void,
-        keyval: Out<c_int>,
-        name: &str,
-    ) -> Result {
-        check::output(keyval, name)?;
-        let mut keys = self.keys.lock();
-        let number = FIRST_KEYVAL + keys.len() as c_int;
-        let key = Keyval {
-            number,
-            kind,
-            copy: copy as usize,
-            delete: delete as usize,
-            extra_state: extra_state as usize,
-        };
-        keys.push(Some(Arc::new(key)));
-        drop(keys);
-        keyval.set(number);
-        Ok(())
-    }
-
-    /// Returns the key of a number.
-    ///
-    /// # Errors
-    /// `MPI_ERR_KEYVAL` for a number that is no key, or a key of objects of another kind.
-    pub fn get(&self, kind: Kind, keyval: c_int) -> Result<Arc<Keyval>> {
-        let keys = self.keys.lock();
-        let slot = usize::try_from(i64::from(keyval) - i64::from(FIRST_KEYVAL)).ok();
-        let key = slot.and_then(|i| keys.get(i).cloned().flatten()).ok_or_else(|| bad_keyval(keyval))?;
-        if key.kind != kind {
-            let text = format!("keyval {keyval} is for {}, not for {}", key.kind.name(), kind.name());
-            return Err(Error::new(MPI_ERR_KEYVAL, text));
-        }
-        Ok(key)
-    }
-
-    /// Frees the key that `keyval` (called `name`) holds; attributes that use it stay.
-    ///
-    /// # Errors
-    /// `MPI_ERR_KEYVAL`, `MPI_ERR_ARG`
-    pub fn free(&self, kind: Kind, keyval: Out<c_int>, name: &str) -> Result {
-        check::output(keyval, name)?;
-        let number = keyval.get_at(0);
-        self.get(kind, number)?;
-        self.keys.lock()[(number - FIRST_KEYVAL) as usize] = None;
-        keyval.set(MPI_KEYVAL_INVALID);
-        Ok(())
-    }
-}
-
-#[cold]
-fn bad_keyval(keyval: c_int) -> Error {
-    let what = match keyval {
-        MPI_KEYVAL_INVALID => "keyval is MPI_KEYVAL_INVALID".to_string(),
-        MPI_TAG_UB..=MPI_UNIVERSE_SIZE | MPI_WIN_BASE..=MPI_WIN_MODEL => {
-            format!("keyval {keyval} is a predefined attribute; it cannot be changed")
-        }
-        _ => format!("keyval {keyval} does not exist (freed already?)"),
-    };
-    Error::new(MPI_ERR_KEYVAL, what)
-}
 
 impl Attributes {
     /// Tells whether nothing is cached.
@@ -223,7 +112,7 @@ impl Attributes {
         Ok(())
     }
 
-    /// Deletes all attributes, the last set first, running the delete functions.
+    /// Deletes all attributes, the last set first, running the delete functions; also what these set meanwhile.
     ///
     /// # Errors
     /// The code of the first delete function that fails; its attribute and those set before stay.
@@ -232,6 +121,21 @@ impl Attributes {
             let Some((key, value)) = self.0.lock().last().cloned() else { return Ok(()) };
             Self::run_delete(&key, value, object)?;
             self.0.lock().retain(|(k, _)| k.number != key.number);
+        }
+    }
+
+    /// Deletes all attributes as [`Attributes::delete_all`] does, but goes on where delete functions fail: for objects
+    /// that end in any case.
+    ///
+    /// # Errors
+    /// The code of the first delete function that fails.
+    pub fn delete_at_end(&self, object: usize) -> Result {
+        let mut result = Ok(());
+        loop {
+            let last = self.0.lock().pop();
+            let Some((key, value)) = last else { return result };
+            let outcome = Self::run_delete(&key, value, object);
+            result = result.and(outcome);
         }
     }
 }
@@ -251,7 +155,7 @@ pub fn answer(found: Option<*mut c_void>, value: *mut c_void, flag: Out<c_int>) 
 }
 
 fn predefined(process: &Process, keyval: c_int) -> Option<*mut c_void> {
-    let values = &process.keyvals.predefined;
+    let values = &process.predefined_attributes;
     let (slot, value) = match keyval {
         MPI_TAG_UB => (&values.tag_upper_bound, i32::MAX),
         MPI_HOST => (&values.host, MPI_PROC_NULL),
@@ -345,7 +249,7 @@ pub fn comm_get_attr(comm: abi::Comm, keyval: c_int, value: *mut c_void, flag: O
     if let Some(found) = predefined(process, keyval) {
         return answer(Some(found), value, flag);
     }
-    communicator.attributes.get(&*process.keyvals.get(Kind::Communicator, keyval)?, value, flag)
+    communicator.attributes.get(&*process.keyvals.get_in_use(Kind::Communicator, keyval)?, value, flag)
 }
 
 /// `MPI_Attr_get`
@@ -362,7 +266,7 @@ pub fn attr_get(comm: abi::Comm, keyval: c_int, value: *mut c_void, flag: Out<c_
 /// `MPI_ERR_COMM`, `MPI_ERR_KEYVAL`, or the delete function's code.
 pub fn comm_delete_attr(comm: abi::Comm, keyval: c_int) -> Result {
     let (process, communicator) = target(comm)?;
-    communicator.attributes.delete(&*process.keyvals.get(Kind::Communicator, keyval)?, comm.0)
+    communicator.attributes.delete(&*process.keyvals.get_in_use(Kind::Communicator, keyval)?, comm.0)
 }
 
 /// `MPI_Attr_delete`

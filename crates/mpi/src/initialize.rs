@@ -75,9 +75,9 @@ pub fn finalized(flag: Out<c_int>) -> Result {
 pub fn finalize() -> Result {
     let process = Process::current()?;
     let itself = process.communicator(MPI_COMM_SELF)?;
-    itself.attributes.delete_all(MPI_COMM_SELF.0)?;
+    itself.attributes.delete_at_end(MPI_COMM_SELF.0)?;
     let world = process.communicator(MPI_COMM_WORLD)?;
-    world.attributes.delete_all(MPI_COMM_WORLD.0)?;
+    world.attributes.delete_at_end(MPI_COMM_WORLD.0)?;
     // Peers may still need this rank's buffers (a rendezvous send whose request was freed).
     world.team.barrier()?;
     process.set_phase(FINALIZED);

@@ -18,6 +18,7 @@ pub mod groups;
 pub mod host;
 pub mod info;
 pub mod initialize;
+pub mod keyvals;
 pub mod messages;
 pub mod operations;
 pub mod packing;

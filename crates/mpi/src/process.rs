@@ -1,11 +1,12 @@
 //! The library's state of one rank (an MPI process in the standard's words).
 #![allow(unsafe_code)]
 
-use crate::attributes::Keyvals;
+use crate::attributes::PredefinedValues;
 use crate::communicators::Communicator;
 use crate::datatypes::DatatypeState;
 use crate::errors::{ErrorCodes, UserHandler};
 use crate::info::Info;
+use crate::keyvals::Keyvals;
 use crate::messages::Messages;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -71,6 +72,8 @@ pub struct Process {
     pub infos: Table<Info>,
     /// Attribute keys.
     pub keyvals: Keyvals,
+    /// The values of the predefined attributes of communicators.
+    pub(crate) predefined_attributes: PredefinedValues,
     /// Error classes, codes and strings the user added.
     pub error_codes: ErrorCodes,
 }
@@ -98,6 +101,7 @@ impl Process {
             error_handlers: Table::new(MPI_ERR_ERRHANDLER, "error handler"),
             infos: Table::new(MPI_ERR_INFO, "info object"),
             keyvals: Keyvals::default(),
+            predefined_attributes: PredefinedValues::default(),
             error_codes: ErrorCodes::default(),
         }));
         main_thread.set_process(world_rank, (process as *const Self).cast_mut().cast());

@@ -1,6 +1,7 @@
 //! Attributes of datatypes (chapter 7). They hang on the handle: types that a decoded type hands out start without.
 
-use crate::attributes::{Attributes, Kind};
+use crate::attributes::Attributes;
+use crate::keyvals::Kind;
 use crate::process::Process;
 use core::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -48,7 +49,7 @@ pub fn type_set_attr(datatype: abi::Datatype, keyval: c_int, value: *mut c_void)
 /// `MPI_ERR_TYPE`, `MPI_ERR_KEYVAL`, `MPI_ERR_ARG`
 pub fn type_get_attr(datatype: abi::Datatype, keyval: c_int, value: *mut c_void, flag: Out<c_int>) -> Result {
     let (process, attributes) = target(datatype)?;
-    attributes.get(&*process.keyvals.get(Kind::Datatype, keyval)?, value, flag)
+    attributes.get(&*process.keyvals.get_in_use(Kind::Datatype, keyval)?, value, flag)
 }
 
 /// `MPI_Type_delete_attr`
@@ -57,5 +58,5 @@ pub fn type_get_attr(datatype: abi::Datatype, keyval: c_int, value: *mut c_void,
 /// `MPI_ERR_TYPE`, `MPI_ERR_KEYVAL`, or the delete function's code.
 pub fn type_delete_attr(datatype: abi::Datatype, keyval: c_int) -> Result {
     let (process, attributes) = target(datatype)?;
-    attributes.delete(&*process.keyvals.get(Kind::Datatype, keyval)?, datatype.0)
+    attributes.delete(&*process.keyvals.get_in_use(Kind::Datatype, keyval)?, datatype.0)
 }
