@@ -3,6 +3,7 @@
 mod api;
 mod check;
 mod codegen;
+mod coverage;
 mod tidy;
 
 use clap::{Parser, Subcommand};
@@ -29,6 +30,11 @@ enum Task {
     },
     /// Check the house rules: layers, file length, unsafe code, unfinished work, untested procedures
     Tidy,
+    /// List the procedures of the standard with the conformance programs that call them
+    Coverage {
+        /// Only this chapter
+        chapter: Option<u32>,
+    },
     /// Check everything that needs no built library: codegen, tidy, format, lints, dependencies
     Check,
     /// Run everything that continuous integration runs
@@ -58,6 +64,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
         Task::Codegen { check } => codegen::run(&root(), check),
         Task::Tidy => tidy(&root()),
+        Task::Coverage { chapter } => coverage::print(&root(), chapter),
         Task::Check => check::run(&root()),
         Task::Ci => ci(&root()),
     };

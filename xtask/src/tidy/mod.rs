@@ -48,8 +48,10 @@ pub fn run(root: &Path) -> Result<Vec<Outcome>> {
     ])
 }
 
+pub use tested::callers;
+
 /// Reads all text files that are, or are about to be, in the repository.
-fn files(root: &Path) -> Result<Vec<File>> {
+pub fn files(root: &Path) -> Result<Vec<File>> {
     let output = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
         .current_dir(root)
