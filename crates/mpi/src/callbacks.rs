@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use core::ffi::{c_int, c_void};
+use weft_base::abi::Status;
 
 /// `MPI_Comm_copy_attr_function` and its siblings for datatypes and windows (whose first argument has the same size).
 type CopyAttribute =
@@ -10,6 +11,13 @@ type CopyAttribute =
 type DeleteAttribute = unsafe extern "C" fn(usize, c_int, *mut c_void, *mut c_void) -> c_int;
 /// `MPI_Comm_errhandler_function` and its siblings.
 type ErrorHandler = unsafe extern "C" fn(*mut usize, *mut c_int, ...);
+
+/// `MPI_Grequest_query_function`
+type Query = unsafe extern "C" fn(*mut c_void, *mut Status) -> c_int;
+/// `MPI_Grequest_free_function`
+type Free = unsafe extern "C" fn(*mut c_void) -> c_int;
+/// `MPI_Grequest_cancel_function`
+type Cancel = unsafe extern "C" fn(*mut c_void, c_int) -> c_int;
 
 /// Runs an attribute's copy function. Returns its error code and the new value, if it wants the attribute copied.
 pub fn copy_attribute(
@@ -52,4 +60,24 @@ pub fn error_handler(function: usize, object: usize, code: c_int) -> c_int {
         function(&mut object, &mut code);
     }
     code
+}
+
+/// Runs the query function of a generalized request, which fills in the status, and returns its error code.
+pub fn query(function: usize, extra_state: usize, status: &mut Status) -> c_int {
+    // SAFETY: the user registered this address as a function of this type.
+    unsafe { core::mem::transmute::<usize, Query>(function)(extra_state as *mut c_void, status) }
+}
+
+/// Runs the free function of a generalized request and returns its error code.
+pub fn free(function: usize, extra_state: usize) -> c_int {
+    // SAFETY: the user registered this address as a function of this type.
+    unsafe { core::mem::transmute::<usize, Free>(function)(extra_state as *mut c_void) }
+}
+
+/// Runs the cancel function of a generalized request and returns its error code.
+pub fn cancel(function: usize, extra_state: usize, complete: bool) -> c_int {
+    // SAFETY: the user registered this address as a function of this type.
+    unsafe {
+        core::mem::transmute::<usize, Cancel>(function)(extra_state as *mut c_void, c_int::from(complete))
+    }
 }

@@ -11,7 +11,7 @@ use weft_base::constants::*;
 use weft_base::table::Table;
 use weft_base::{Error, Out, Result};
 use weft_datatype::Datatype;
-use weft_p2p::{Buffer, Endpoint, Engine, Envelope, Limits, Matched, Mode};
+use weft_p2p::{Buffer, Endpoint, Engine, Envelope, Limits, Matched, Mode, Parts};
 use weft_sync::Lock;
 
 /// A rank's way into the message engine.
@@ -202,6 +202,20 @@ impl Data<'_> {
             Ref::Borrowed(_) => None,
             Ref::Owned(created) => Some((**created).clone()),
         }
+    }
+
+    /// Returns the buffer of a partitioned operation, of which this is one part.
+    ///
+    /// # Errors
+    /// `MPI_ERR_COUNT` if all parts together have too many bytes.
+    pub fn parts(&self, partitions: u32) -> Result<Parts> {
+        let bytes = self.buffer().bytes().checked_mul(u64::from(partitions));
+        let span = i128::from(self.datatype.extent()) * i128::from(self.count) * i128::from(partitions);
+        if bytes.is_none_or(|bytes| bytes > i64::MAX as u64) || i64::try_from(span).is_err() {
+            return Err(too_long("count", self.count));
+        }
+        // SAFETY: the caller of the MPI procedure promises the memory.
+        Ok(unsafe { Parts::new(self.address, partitions, self.count, (*self.datatype).clone()) })
     }
 
     /// Copies the data out, without gaps.

@@ -119,6 +119,15 @@ pub fn improbe(
     Ok(())
 }
 
+/// Returns the communicator of the probe that found a message: its error handler gets the errors of the receive.
+fn comm_of(messages: &Messages, message: Out<abi::Message>) -> abi::Comm {
+    if message.is_null() || message.get_at(0) == MPI_MESSAGE_NO_PROC {
+        return MPI_COMM_SELF;
+    }
+    let found = messages.matched.get(message.get_at(0).0);
+    found.ok().and_then(|found| found.lock().as_ref().map(|matched| matched.comm)).unwrap_or(MPI_COMM_SELF)
+}
+
 /// Takes the message of a handle; nothing for `MPI_MESSAGE_NO_PROC`.
 fn take(messages: &Messages, message: Out<abi::Message>) -> Result<Option<Matched>> {
     check::output(message, "message")?;
@@ -148,18 +157,21 @@ pub fn mrecv(
 ) -> Result {
     let process = Process::current()?;
     let messages = process.messages();
-    let data = Data::new(process, buf, count, datatype, ["buf", "count"])?;
-    let matched = take(messages, message)?;
-    message.set(MPI_MESSAGE_NULL);
-    let Some(matched) = matched else {
-        store_status(status, NO_PROC_STATUS);
-        return Ok(());
+    let comm = comm_of(messages, message);
+    let receive = || {
+        let data = Data::new(process, buf, count, datatype, ["buf", "count"])?;
+        let matched = take(messages, message)?;
+        message.set(MPI_MESSAGE_NULL);
+        let Some(matched) = matched else {
+            store_status(status, NO_PROC_STATUS);
+            return Ok(());
+        };
+        // SAFETY: the caller promises the buffer for the call.
+        let (found, result) = unsafe { messages.engine.mrecv(messages.endpoint, matched, &data.buffer()) };
+        store_status(status, found);
+        result
     };
-    let comm = matched.comm;
-    // SAFETY: the caller promises the buffer for the call.
-    let (found, result) = unsafe { messages.engine.mrecv(messages.endpoint, matched, &data.buffer()) };
-    store_status(status, found);
-    result.map_err(|error| error.on(comm))
+    receive().map_err(|error| error.on(comm))
 }
 
 /// `MPI_Imrecv`: the message is there, so it is received in the call.
@@ -176,14 +188,18 @@ pub fn imrecv(
     check::output(request, "request")?;
     let process = Process::current()?;
     let messages = process.messages();
-    let data = Data::new(process, buf, count, datatype, ["buf", "count"])?;
-    let matched = take(messages, message)?;
-    message.set(MPI_MESSAGE_NULL);
-    let (engine, me) = (messages.engine, messages.endpoint);
-    request.set(match matched {
-        None => engine.nothing_received(me, MPI_COMM_SELF),
-        // SAFETY: the caller promises the buffer until the request is complete.
-        Some(matched) => unsafe { engine.imrecv(me, matched, data.buffer()) },
-    });
-    Ok(())
+    let comm = comm_of(messages, message);
+    let receive = || {
+        let data = Data::new(process, buf, count, datatype, ["buf", "count"])?;
+        let matched = take(messages, message)?;
+        message.set(MPI_MESSAGE_NULL);
+        let (engine, me) = (messages.engine, messages.endpoint);
+        request.set(match matched {
+            None => engine.nothing_received(me, MPI_COMM_SELF),
+            // SAFETY: the caller promises the buffer until the request is complete.
+            Some(matched) => unsafe { engine.imrecv(me, matched, data.buffer()) },
+        });
+        Ok(())
+    };
+    receive().map_err(|error: Error| error.on(comm))
 }

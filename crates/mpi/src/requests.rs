@@ -105,15 +105,21 @@ fn error_of(completion: Completion) -> Result {
 fn end_one(call: &Call, request: Out<abi::Request>, index: usize, status: Out<Status>) -> Result {
     let completion = call.wait(request.get_at(index))?;
     request.set_at(index, completion.handle);
-    store_status(status, completion.status);
+    store_completion(status, &completion);
     error_of(completion)
+}
+
+/// Stores the status of one completion: the error field stays as it is, but for the empty status, which is defined as
+/// one whose error field says success.
+fn store_completion(status: Out<Status>, completion: &Completion) {
+    if completion.is_empty { status.set(completion.status) } else { store_status(status, completion.status) }
 }
 
 /// Stores several completions, and reports errors as the standard wants it: every status says how its operation ended.
 fn store_all(completions: Vec<Completion>, statuses: Out<Status>) -> Result {
     let failed = completions.iter().find(|c| c.error.is_some()).map(|c| c.comm);
     for (i, completion) in completions.iter().enumerate() {
-        if failed.is_some() && !statuses.is_null() {
+        if failed.is_some() || completion.is_empty {
             statuses.set_at(i, completion.status);
         } else {
             store_status_at(statuses, i, completion.status);
@@ -217,7 +223,7 @@ pub fn waitany(count: c_int, requests: Out<abi::Request>, index: Out<c_int>, sta
             }
             (false, None) => {
                 index.set(MPI_UNDEFINED);
-                store_status(status, Status::empty());
+                status.set(Status::empty());
                 return Ok(());
             }
             (true, None) => {
@@ -255,7 +261,7 @@ pub fn testany(
     if active {
         note_failure();
     } else {
-        store_status(status, Status::empty());
+        status.set(Status::empty());
     }
     Ok(())
 }
@@ -333,27 +339,29 @@ pub fn testsome(
     end_some(&call, &places, requests, outcount, indices, statuses)
 }
 
-/// Looks at a request and leaves it; returns its status if it is complete.
-fn peek(call: &Call, handle: abi::Request) -> Result<Option<Status>> {
+/// Looks at a request and leaves it; says how it ended if it is complete.
+fn peek(call: &Call, handle: abi::Request) -> Result<Option<Completion>> {
     if !call.is_complete(handle)? {
         return Ok(None);
     }
-    Ok(Some(call.messages.engine.peek_request(call.messages.endpoint, handle)?.status))
+    call.messages.engine.peek_request(call.messages.endpoint, handle).map(Some)
 }
 
 /// `MPI_Request_get_status`
 ///
 /// # Errors
-/// `MPI_ERR_REQUEST`, `MPI_ERR_ARG`
+/// `MPI_ERR_REQUEST`, `MPI_ERR_ARG`; the code of a generalized request's query function.
 pub fn request_get_status(request: abi::Request, flag: Out<c_int>, status: Out<Status>) -> Result {
     check::output(flag, "flag")?;
     let found = peek(&Call::new()?, request)?;
     flag.set(c_int::from(found.is_some()));
-    match found {
-        Some(found) => store_status(status, found),
-        None => note_failure(),
-    }
-    Ok(())
+    let Some(found) = found else {
+        note_failure();
+        return Ok(());
+    };
+    note_success();
+    store_completion(status, &found);
+    error_of(found)
 }
 
 /// `MPI_Request_get_status_any`
@@ -378,10 +386,11 @@ pub fn request_get_status_any(
         }
         active = true;
         if let Some(found) = peek(&call, requests.get(i))? {
+            note_success();
             index.set(i as c_int);
             flag.set(1);
-            store_status(status, found);
-            return Ok(());
+            store_completion(status, &found);
+            return error_of(found);
         }
     }
     index.set(MPI_UNDEFINED);
@@ -389,7 +398,7 @@ pub fn request_get_status_any(
     if active {
         note_failure();
     } else {
-        store_status(status, Status::empty());
+        status.set(Status::empty());
     }
     Ok(())
 }
@@ -397,7 +406,7 @@ pub fn request_get_status_any(
 /// `MPI_Request_get_status_all`
 ///
 /// # Errors
-/// As [`request_get_status`].
+/// As [`request_get_status`], but `MPI_ERR_IN_STATUS` for query functions that fail.
 pub fn request_get_status_all(
     count: c_int,
     requests: In<abi::Request>,
@@ -407,20 +416,25 @@ pub fn request_get_status_all(
     check::output(flag, "flag")?;
     let count = array(count, requests.is_null())?;
     let call = Call::new()?;
-    let found: Option<Vec<Status>> =
-        (0..count).map(|i| peek(&call, requests.get(i))).collect::<Result<Option<_>>>()?;
-    flag.set(c_int::from(found.is_some()));
-    match found {
-        Some(found) => found.into_iter().enumerate().for_each(|(i, s)| store_status_at(statuses, i, s)),
-        None => note_failure(),
+    // All first: the query functions of generalized requests are for calls that return statuses.
+    for i in 0..count {
+        if !call.is_complete(requests.get(i))? {
+            flag.set(0);
+            note_failure();
+            return Ok(());
+        }
     }
-    Ok(())
+    note_success();
+    flag.set(1);
+    let (engine, me) = (call.messages.engine, call.messages.endpoint);
+    let found = (0..count).map(|i| engine.peek_request(me, requests.get(i))).collect::<Result<_>>()?;
+    store_all(found, statuses)
 }
 
 /// `MPI_Request_get_status_some`
 ///
 /// # Errors
-/// As [`request_get_status`].
+/// As [`request_get_status_all`].
 pub fn request_get_status_some(
     incount: c_int,
     requests: In<abi::Request>,
@@ -437,19 +451,20 @@ pub fn request_get_status_some(
         return Ok(());
     }
     check::output(indices, "array_of_indices")?;
-    let mut found = 0;
+    let mut completions = Vec::new();
     for (&place, &handle) in places.iter().zip(&handles) {
-        if let Some(status) = peek(&call, handle)? {
-            indices.set_at(found, place as c_int);
-            store_status_at(statuses, found, status);
-            found += 1;
+        if let Some(found) = peek(&call, handle)? {
+            indices.set_at(completions.len(), place as c_int);
+            completions.push(found);
         }
     }
-    outcount.set(found as c_int);
-    if found == 0 {
+    outcount.set(completions.len() as c_int);
+    if completions.is_empty() {
         note_failure();
+    } else {
+        note_success();
     }
-    Ok(())
+    store_all(completions, statuses)
 }
 
 /// `MPI_Request_free`

@@ -1,7 +1,9 @@
 //! Buffered sends: space the program attached, and messages waiting in it.
 //!
 //! A message takes its packed size and `MPI_BSEND_OVERHEAD` bytes of the attached buffer, as long as the receiver
-//! has not taken it; space is found by first fit. `MPI_BUFFER_AUTOMATIC` takes memory of the library instead.
+//! has not taken it. Space is taken behind the newest message, else at the start of the buffer: the standard's circular
+//! policy, on which programs may count, so that no choice of ours may leave a hole too small for what would fit with
+//! it. Where that fails, any gap will do. `MPI_BUFFER_AUTOMATIC` takes memory of the library instead.
 #![allow(unsafe_code)]
 
 use crate::endpoint::Endpoint;
@@ -51,6 +53,8 @@ struct Attached {
     automatic: bool,
     /// In order of offset.
     segments: Vec<Segment>,
+    /// Where the newest message ends.
+    tail: usize,
 }
 
 // SAFETY: the address is used only under the lock of `Buffers`, by whatever thread of the rank sends.
@@ -63,15 +67,31 @@ impl Attached {
 
     /// Returns an offset where `length` bytes are free, and where in the list it goes.
     fn find(&self, length: usize) -> Option<(usize, usize)> {
-        let mut offset = 0;
-        for (i, segment) in self.segments.iter().enumerate() {
-            if segment.offset - offset >= length {
-                return Some((offset, i));
-            }
-            offset = segment.offset + segment.length;
-        }
-        (self.size - offset >= length).then_some((offset, self.segments.len()))
+        find_space(self.segments.iter().map(|s| (s.offset, s.length)), self.size, self.tail, length)
     }
+}
+
+/// Returns an offset where `length` of `size` bytes are free, and before which of the `taken` pieces (offset and length,
+/// in order) that is. `tail` is the end of the newest piece.
+fn find_space(
+    taken: impl ExactSizeIterator<Item = (usize, usize)>,
+    size: usize,
+    tail: usize,
+    length: usize,
+) -> Option<(usize, usize)> {
+    let tail = if taken.len() == 0 { 0 } else { tail };
+    let (mut end, mut first, mut behind) = (0, None, None);
+    for (i, (start, extent)) in taken.chain([(size, 0)]).enumerate() {
+        // The gap `end..start`, before piece `i`; behind the newest piece it begins at the tail.
+        if first.is_none() && start - end >= length {
+            first = Some((end, i));
+        }
+        if (end..=start).contains(&tail) && start - tail >= length {
+            behind = Some((tail, i));
+        }
+        end = start + extent;
+    }
+    behind.or(first)
 }
 
 /// The attached buffers of one rank.
@@ -101,7 +121,7 @@ impl Engine {
                 "a buffer for buffered sends is attached already; detach it first",
             ));
         }
-        buffers.push(Attached { scope, address, size, automatic, segments: Vec::new() });
+        buffers.push(Attached { scope, address, size, automatic, segments: Vec::new(), tail: 0 });
         Ok(())
     }
 
@@ -207,6 +227,7 @@ impl Engine {
             let operation = Arc::new(Operation::new(Buffer::dense(address, data.bytes())));
             if !self.start_send(me, target, envelope, &operation, Mode::Standard) {
                 attached.segments.insert(index, Segment { offset, length, operation, _memory: memory });
+                attached.tail = offset + length;
             }
         }
         Ok(())
@@ -227,4 +248,57 @@ fn does_not_fit(bytes: usize, size: usize) -> Error {
              each message also takes MPI_BSEND_OVERHEAD ({MPI_BSEND_OVERHEAD}) bytes"
         ),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::find_space;
+    use proptest::prelude::*;
+
+    const SIZE: usize = 1000;
+
+    /// The standard's model: entries in the order of their sends, freed from the oldest on, placed behind the newest or
+    /// at the start of the buffer.
+    fn model(queue: &[(usize, usize)], length: usize) -> Option<usize> {
+        let (Some(oldest), Some(newest)) = (queue.first(), queue.last()) else {
+            return (length <= SIZE).then_some(0);
+        };
+        let (head, tail) = (oldest.0, newest.0 + newest.1);
+        if tail > head {
+            return if SIZE - tail >= length { Some(tail) } else { (head >= length).then_some(0) };
+        }
+        (head - tail >= length).then_some(tail)
+    }
+
+    proptest! {
+        /// Whatever completes when, a message that fits in the model fits here.
+        #[test]
+        fn never_worse_than_the_model(steps in proptest::collection::vec((1usize..400, any::<u64>()), 1..200)) {
+            // Offset, length, complete; oldest first.
+            let mut sent: Vec<(usize, usize, bool)> = Vec::new();
+            let mut tail = 0;
+            for (length, choice) in steps {
+                if !sent.is_empty() && choice % 3 != 0 {
+                    let place = (choice / 3) as usize % sent.len();
+                    sent[place].2 = true;
+                }
+                let done = sent.iter().take_while(|s| s.2).count();
+                sent.drain(..done);
+                let expected = model(&sent.iter().map(|s| (s.0, s.1)).collect::<Vec<_>>(), length);
+                let mut live: Vec<_> = sent.iter().filter(|s| !s.2).map(|s| (s.0, s.1)).collect();
+                live.sort_unstable();
+                let found = find_space(live.iter().copied(), SIZE, tail, length);
+                prop_assert!(found.is_some() || expected.is_none(), "{length} bytes fit at {expected:?}");
+                if let Some(expected) = expected {
+                    let (offset, index) = found.expect("checked");
+                    let free = live.iter().all(|&(o, l)| o + l <= offset || offset + length <= o);
+                    prop_assert!(free && offset + length <= SIZE);
+                    prop_assert!(live[..index].iter().all(|s| s.0 < offset));
+                    prop_assert_eq!(offset, expected);
+                    sent.push((offset, length, false));
+                    tail = offset + length;
+                }
+            }
+        }
+    }
 }

@@ -112,6 +112,8 @@ pub struct Endpoint {
     requests: Requests,
     /// Buffers for buffered sends.
     pub(crate) buffers: crate::buffered::Buffers,
+    /// Partitioned operations to this rank that have only one side yet.
+    pub(crate) partitioned: crate::partitioned::Unmatched,
 }
 
 struct Shared {
@@ -152,6 +154,7 @@ impl Endpoint {
             })),
             requests: Requests::new(),
             buffers: crate::buffered::Buffers::default(),
+            partitioned: crate::partitioned::Unmatched::default(),
         }
     }
 

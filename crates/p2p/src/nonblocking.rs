@@ -257,7 +257,7 @@ impl Engine {
     pub fn start(&self, me: &Endpoint, handle: abi::Request) -> Result {
         let slot = me.requests().activate(handle)?;
         if let Kind::Work(work) = &slot.content().kind {
-            return work.start();
+            return work.start().inspect_err(|_| me.requests().deactivate(slot));
         }
         let Some((recipe, buffer)) = slot.content().recipe else {
             return Err(Error::new(MPI_ERR_REQUEST, "request is not persistent"));
@@ -274,7 +274,7 @@ impl Engine {
                 Recipe::Buffered { target, envelope, scopes } => {
                     let sent = self.send_buffered(me, target, envelope, buffer, scopes);
                     slot.operation.complete_unshared(NOTHING);
-                    return sent;
+                    return sent.inspect_err(|_| me.requests().deactivate(slot));
                 }
             }
         }

@@ -13,6 +13,7 @@
 use crate::engine::Mode;
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, received};
+use core::any::Any;
 use core::cell::UnsafeCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -48,6 +49,30 @@ pub trait Work: Send + Sync {
     }
     /// Called once, when the handle is gone.
     fn free(&self) {}
+    /// Ends the request, if it is not persistent, for the call that completes it: [`Work::status`] and [`Work::free`].
+    fn finish(&self) -> (Status, Result) {
+        let ended = self.status();
+        self.free();
+        ended
+    }
+    /// Frees a request for `MPI_Request_free`: [`Work::free`], which may fail.
+    fn discard(&self) -> Result {
+        self.free();
+        Ok(())
+    }
+    /// Tells whether `MPI_Request_free` may be called while the request is active.
+    fn is_freed_active(&self) -> bool {
+        false
+    }
+    /// Called when the program frees the active request. Returns whether it is complete; if not, whoever completes it
+    /// ends it with [`Requests::release_abandoned`].
+    fn abandon(&self) -> bool {
+        true
+    }
+    /// Returns itself, for calls that concern one kind of work only.
+    fn as_any(&self) -> Option<&dyn Any> {
+        None
+    }
 }
 
 /// How a request ended.
@@ -60,18 +85,27 @@ pub struct Completion {
     pub comm: abi::Comm,
     /// What the handle is from now on: `MPI_REQUEST_NULL`, or the same for a persistent request.
     pub handle: abi::Request,
+    /// Whether the request was null or inactive, so that the status is the empty one.
+    pub is_empty: bool,
 }
 
 impl Completion {
     /// Returns the completion of a null or inactive request.
     pub fn empty(handle: abi::Request) -> Self {
-        Self { status: Status::empty(), error: None, comm: MPI_COMM_NULL, handle }
+        Self { status: Status::empty(), error: None, comm: MPI_COMM_NULL, handle, is_empty: true }
+    }
+
+    /// Returns the completion of [`COMPLETED_SEND`].
+    pub(crate) fn sent(handle: abi::Request) -> Self {
+        Self { is_empty: false, ..Self::empty(handle) }
     }
 }
 
 const FREE: u64 = 0;
 const INACTIVE: u64 = 1;
 const ACTIVE: u64 = 2;
+/// Freed by the program while active; only [`Requests::unfinished_work`] finds it.
+const ABANDONED: u64 = 3;
 
 const FIRST: usize = 4096;
 const CHUNKS: usize = 26;
@@ -291,11 +325,41 @@ impl Requests {
         let index = (handle.0 & 0xffff_ffff).wrapping_sub(FIRST);
         if let Some(slot) = (handle.0 >= FIRST).then(|| self.slot(index)).flatten() {
             let now = slot.tag.load(Ordering::Acquire);
-            if now >> 8 == (handle.0 >> 32) as u64 && now & 0xff != FREE {
+            if now >> 8 == (handle.0 >> 32) as u64 && matches!(now & 0xff, INACTIVE | ACTIVE) {
                 return Ok(slot);
             }
         }
         Err(bad_handle(handle))
+    }
+
+    /// Returns the work behind the handle of a request that is active, or was when the program freed it: copies of
+    /// such a handle stay valid until the work is complete.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST`
+    pub fn unfinished_work(&self, handle: abi::Request) -> Result<Option<Arc<dyn Work>>> {
+        let index = (handle.0 & 0xffff_ffff).wrapping_sub(FIRST);
+        if let Some(slot) = (handle.0 >= FIRST).then(|| self.slot(index)).flatten()
+            && slot.tag.load(Ordering::Acquire) == tag((handle.0 >> 32) as u64, ABANDONED)
+        {
+            return Ok(match &slot.content().kind {
+                Kind::Work(work) => Some(work.clone()),
+                _ => None,
+            });
+        }
+        self.work(handle)
+    }
+
+    /// Gives back the request of work that is complete and was abandoned before.
+    pub fn release_abandoned(&self, handle: abi::Request) {
+        let index = (handle.0 & 0xffff_ffff).wrapping_sub(FIRST);
+        if let Some(slot) = self.slot(index) {
+            let generation = (handle.0 >> 32) as u64;
+            let (from, to) = (tag(generation, ABANDONED), tag(generation, FREE));
+            if slot.tag.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                slot.release();
+            }
+        }
     }
 
     /// Returns the work behind a handle, if it is other chapters' work.
@@ -359,10 +423,15 @@ impl Requests {
         complete
     }
 
-    /// Returns how a complete request ended, and leaves it.
-    pub(crate) fn peek(&self, slot: &Slot) -> Completion {
-        let content = slot.content();
-        let (status, result) = match &content.kind {
+    /// Returns how a complete request ended, and leaves it. Errors of messages are for the call that ends the request.
+    pub(crate) fn inquire(&self, slot: &Slot) -> Completion {
+        let completion = Self::completion(slot, Self::outcome(slot), slot.handle());
+        let asked = matches!(slot.content().kind, Kind::Work(_)) && !slot.is_persistent();
+        Completion { error: completion.error.filter(|_| asked), ..completion }
+    }
+
+    fn outcome(slot: &Slot) -> (Status, Result) {
+        match &slot.content().kind {
             Kind::Work(work) => work.status(),
             Kind::Send { .. } => {
                 let mut status = Status::empty();
@@ -372,11 +441,14 @@ impl Requests {
             Kind::Receive | Kind::Pair { .. } => {
                 received(&slot.operation.outcome(), slot.operation.buffer().bytes)
             }
-        };
+        }
+    }
+
+    fn completion(slot: &Slot, ended: (Status, Result), handle: abi::Request) -> Completion {
+        let (mut status, result) = ended;
         let error = result.err();
-        let mut status = status;
         status.error = error.as_ref().map_or(MPI_SUCCESS, |e| e.class);
-        Completion { status, error, comm: content.comm, handle: slot.handle() }
+        Completion { status, error, comm: slot.content().comm, handle, is_empty: false }
     }
 
     /// Ends a complete request: frees it, or makes it inactive if it is persistent.
@@ -387,8 +459,7 @@ impl Requests {
         let generation = (handle.0 >> 32) as u64;
         let from = tag(generation, ACTIVE);
         if slot.is_persistent() {
-            let mut completion = self.peek(slot);
-            completion.handle = handle;
+            let completion = Self::completion(slot, Self::outcome(slot), handle);
             let to = tag(generation, INACTIVE);
             slot.tag
                 .compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed)
@@ -399,12 +470,12 @@ impl Requests {
         slot.tag
             .compare_exchange(from, tag(generation, FREE), Ordering::AcqRel, Ordering::Relaxed)
             .map_err(|_| bad_handle(handle))?;
-        let mut completion = self.peek(slot);
-        completion.handle = MPI_REQUEST_NULL;
+        let ended = match &slot.content().kind {
+            Kind::Work(work) => work.finish(),
+            _ => Self::outcome(slot),
+        };
+        let completion = Self::completion(slot, ended, MPI_REQUEST_NULL);
         self.release_partner(slot);
-        if let Kind::Work(work) = &slot.content().kind {
-            work.free();
-        }
         slot.release();
         Ok(completion)
     }
@@ -429,14 +500,25 @@ impl Requests {
         let slot = self.find(handle)?;
         let generation = (handle.0 >> 32) as u64;
         let now = slot.tag.load(Ordering::Acquire);
-        slot.tag
-            .compare_exchange(now, tag(generation, FREE), Ordering::AcqRel, Ordering::Relaxed)
-            .map_err(|_| bad_handle(handle))?;
         let in_progress = now & 0xff == ACTIVE;
+        let mut phase = FREE;
+        if let (Kind::Work(work), true) = (&slot.content().kind, in_progress) {
+            if !work.is_freed_active() {
+                return Err(still_active(handle));
+            }
+            phase = ABANDONED;
+        }
+        slot.tag
+            .compare_exchange(now, tag(generation, phase), Ordering::AcqRel, Ordering::Relaxed)
+            .map_err(|_| bad_handle(handle))?;
         match &slot.content().kind {
             Kind::Work(work) => {
-                work.free();
+                if in_progress && !work.abandon() {
+                    return Ok(());
+                }
+                let result = work.discard();
                 slot.release();
+                return result;
             }
             Kind::Pair { send } => {
                 let send = self.slot(*send as usize).expect("the pair's send");
@@ -479,6 +561,11 @@ impl Requests {
         Ok(slot)
     }
 
+    /// Makes a request inactive again whose start failed.
+    pub(crate) fn deactivate(&self, slot: &Slot) {
+        slot.tag.store(tag(slot.generation(), INACTIVE), Ordering::Release);
+    }
+
     /// Returns the number of requests that are alive.
     pub fn live(&self) -> usize {
         let free = self.free.lock();
@@ -497,6 +584,15 @@ impl Drop for Requests {
             }
         }
     }
+}
+
+#[cold]
+fn still_active(handle: abi::Request) -> Error {
+    let text = format!(
+        "request {:#x} is active; only point-to-point and generalized requests may be freed before they are complete",
+        handle.0
+    );
+    Error::new(MPI_ERR_REQUEST, text)
 }
 
 #[cold]

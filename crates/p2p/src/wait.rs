@@ -124,7 +124,10 @@ impl Engine {
     /// # Errors
     /// `MPI_ERR_REQUEST`; the operation's own error is in the completion.
     pub fn wait_request(&self, me: &Endpoint, handle: abi::Request) -> Result<Completion> {
-        if handle == MPI_REQUEST_NULL || handle == COMPLETED_SEND {
+        if handle == COMPLETED_SEND {
+            return Ok(Completion::sent(MPI_REQUEST_NULL));
+        }
+        if handle == MPI_REQUEST_NULL {
             return Ok(Completion::empty(MPI_REQUEST_NULL));
         }
         let requests = me.requests();
@@ -220,9 +223,12 @@ impl Engine {
     /// # Errors
     /// `MPI_ERR_REQUEST`
     pub fn peek_request(&self, me: &Endpoint, handle: abi::Request) -> Result<Completion> {
-        if handle == MPI_REQUEST_NULL || handle == COMPLETED_SEND || !me.requests().is_active(handle)? {
+        if handle == COMPLETED_SEND {
+            return Ok(Completion::sent(handle));
+        }
+        if handle == MPI_REQUEST_NULL || !me.requests().is_active(handle)? {
             return Ok(Completion::empty(handle));
         }
-        Ok(me.requests().peek(me.requests().find(handle)?))
+        Ok(me.requests().inquire(me.requests().find(handle)?))
     }
 }

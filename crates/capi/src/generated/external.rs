@@ -9,24 +9,34 @@ use weft_base::abi::{self, Aint, Callback, Count, Datatype, Offset, Status};
 use weft_base::arguments::{CountOut, Counts, In, Out};
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Grequest_complete(_request: abi::Request) -> c_int {
-    entry::unsupported("MPI_Grequest_complete", || Object::None)
+unsafe extern "C" fn PMPI_Grequest_complete(request: abi::Request) -> c_int {
+    entry::begin(&"MPI_Grequest_complete");
+    let result = weft_mpi::generalized::grequest_complete(request);
+    entry::finish("MPI_Grequest_complete", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Grequest_start(
-    _query_fn: Callback,
-    _free_fn: Callback,
-    _cancel_fn: Callback,
-    _extra_state: *mut c_void,
-    _request: *mut abi::Request,
+    query_fn: Callback,
+    free_fn: Callback,
+    cancel_fn: Callback,
+    extra_state: *mut c_void,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Grequest_start", || Object::None)
+    entry::begin(&"MPI_Grequest_start");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::generalized::grequest_start(query_fn, free_fn, cancel_fn, extra_state, Out::new(request))
+    };
+    entry::finish("MPI_Grequest_start", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Status_set_cancelled(_status: *mut Status, _flag: c_int) -> c_int {
-    entry::unsupported("MPI_Status_set_cancelled", || Object::None)
+unsafe extern "C" fn PMPI_Status_set_cancelled(status: *mut Status, flag: c_int) -> c_int {
+    entry::begin(&"MPI_Status_set_cancelled");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::statuses::status_set_cancelled(Out::new(status), flag) };
+    entry::finish("MPI_Status_set_cancelled", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
@@ -55,18 +65,27 @@ unsafe extern "C" fn PMPI_Status_set_elements_c(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Status_set_error(_status: *mut Status, _err: c_int) -> c_int {
-    entry::unsupported("MPI_Status_set_error", || Object::None)
+unsafe extern "C" fn PMPI_Status_set_error(status: *mut Status, err: c_int) -> c_int {
+    entry::begin(&"MPI_Status_set_error");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::statuses::status_set_error(Out::new(status), err) };
+    entry::finish("MPI_Status_set_error", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Status_set_source(_status: *mut Status, _source: c_int) -> c_int {
-    entry::unsupported("MPI_Status_set_source", || Object::None)
+unsafe extern "C" fn PMPI_Status_set_source(status: *mut Status, source: c_int) -> c_int {
+    entry::begin(&"MPI_Status_set_source");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::statuses::status_set_source(Out::new(status), source) };
+    entry::finish("MPI_Status_set_source", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Status_set_tag(_status: *mut Status, _tag: c_int) -> c_int {
-    entry::unsupported("MPI_Status_set_tag", || Object::None)
+unsafe extern "C" fn PMPI_Status_set_tag(status: *mut Status, tag: c_int) -> c_int {
+    entry::begin(&"MPI_Status_set_tag");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::statuses::status_set_tag(Out::new(status), tag) };
+    entry::finish("MPI_Status_set_tag", result, || Object::None)
 }
 
 entry::aliases! {

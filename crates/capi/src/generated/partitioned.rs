@@ -9,61 +9,101 @@ use weft_base::abi::{self, Aint, Callback, Count, Datatype, Offset, Status};
 use weft_base::arguments::{CountOut, Counts, In, Out};
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Parrived(_request: abi::Request, _partition: c_int, _flag: *mut c_int) -> c_int {
-    entry::unsupported("MPI_Parrived", || Object::None)
+unsafe extern "C" fn PMPI_Parrived(request: abi::Request, partition: c_int, flag: *mut c_int) -> c_int {
+    entry::begin(&"MPI_Parrived");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::partitioned::parrived(request, partition, Out::new(flag)) };
+    entry::finish("MPI_Parrived", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Pready(_partition: c_int, _request: abi::Request) -> c_int {
-    entry::unsupported("MPI_Pready", || Object::None)
+unsafe extern "C" fn PMPI_Pready(partition: c_int, request: abi::Request) -> c_int {
+    entry::begin(&"MPI_Pready");
+    let result = weft_mpi::partitioned::pready(partition, request);
+    entry::finish("MPI_Pready", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Pready_list(
-    _length: c_int,
-    _array_of_partitions: *const c_int,
-    _request: abi::Request,
+    length: c_int,
+    array_of_partitions: *const c_int,
+    request: abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Pready_list", || Object::None)
+    entry::begin(&"MPI_Pready_list");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::partitioned::pready_list(length, In::new(array_of_partitions), request) };
+    entry::finish("MPI_Pready_list", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Pready_range(
-    _partition_low: c_int,
-    _partition_high: c_int,
-    _request: abi::Request,
+    partition_low: c_int,
+    partition_high: c_int,
+    request: abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Pready_range", || Object::None)
+    entry::begin(&"MPI_Pready_range");
+    let result = weft_mpi::partitioned::pready_range(partition_low, partition_high, request);
+    entry::finish("MPI_Pready_range", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Precv_init(
-    _buf: *mut c_void,
-    _partitions: c_int,
-    _count: Count,
-    _datatype: Datatype,
-    _source: c_int,
-    _tag: c_int,
+    buf: *mut c_void,
+    partitions: c_int,
+    count: Count,
+    datatype: Datatype,
+    source: c_int,
+    tag: c_int,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Precv_init", || Object::Communicator(comm))
+    entry::begin(&"MPI_Precv_init");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::partitioned::precv_init(
+            buf,
+            partitions,
+            count,
+            datatype,
+            source,
+            tag,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Precv_init", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Psend_init(
-    _buf: *const c_void,
-    _partitions: c_int,
-    _count: Count,
-    _datatype: Datatype,
-    _dest: c_int,
-    _tag: c_int,
+    buf: *const c_void,
+    partitions: c_int,
+    count: Count,
+    datatype: Datatype,
+    dest: c_int,
+    tag: c_int,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Psend_init", || Object::Communicator(comm))
+    entry::begin(&"MPI_Psend_init");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::partitioned::psend_init(
+            buf,
+            partitions,
+            count,
+            datatype,
+            dest,
+            tag,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Psend_init", result, || Object::Communicator(comm))
 }
 
 entry::aliases! {
