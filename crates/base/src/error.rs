@@ -1,5 +1,6 @@
 //! Errors: an MPI error class and a message that says what, which value, and what to do.
 
+use crate::handle::Kind;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -16,10 +17,13 @@ pub struct Error(Box<Details>);
 pub struct Details {
     /// One of the `MPI_ERR_…` classes (or a user's code returned by a callback).
     pub class: i32,
-    /// What went wrong, with the value that was wrong and what to do about it.
+    /// What went wrong, with the value that was wrong and what to do about it. Begins with the argument's name.
     pub message: Cow<'static, str>,
     /// The communicator whose error handler decides, where the call itself names none (a request's).
     pub comm: Option<crate::abi::Comm>,
+    /// The kind of a bad handle, while the message still begins with [`Kind::argument`] and not with the name the
+    /// called procedure gives its argument.
+    pub unnamed: Option<Kind>,
 }
 
 impl std::ops::Deref for Error {
@@ -33,7 +37,14 @@ impl Error {
     /// Creates an error of class `class`.
     #[cold]
     pub fn new(class: i32, message: impl Into<Cow<'static, str>>) -> Self {
-        Self(Box::new(Details { class, message: message.into(), comm: None }))
+        Self(Box::new(Details { class, message: message.into(), comm: None, unnamed: None }))
+    }
+
+    /// Creates the error of a bad handle; `text` goes on after the argument's name: `is …`.
+    #[cold]
+    pub fn handle(kind: Kind, text: impl fmt::Display) -> Self {
+        let message = Cow::Owned(format!("{} {text}", kind.argument()));
+        Self(Box::new(Details { class: kind.class(), message, comm: None, unnamed: Some(kind) }))
     }
 
     /// Says which communicator's error handler decides.
@@ -41,6 +52,36 @@ impl Error {
     pub fn on(mut self, comm: crate::abi::Comm) -> Self {
         self.0.comm = Some(comm);
         self
+    }
+
+    /// Names the argument that held a bad handle; does nothing for other errors and for one that is named already.
+    #[cold]
+    pub fn named(mut self, argument: &str) -> Self {
+        if let Some(kind) = self.0.unnamed.take() {
+            let rest = &self.0.message[kind.argument().len()..];
+            self.0.message = Cow::Owned(format!("{argument}{rest}"));
+        }
+        self
+    }
+}
+
+/// Naming arguments on the way out: `process.datatype(sendtype).named("sendtype")?`.
+pub trait Named {
+    /// Does what [`Error::named`] does.
+    fn named(self, argument: &str) -> Self;
+    /// Names element `index` of an array.
+    fn named_at(self, array: &str, index: usize) -> Self;
+}
+
+impl<T> Named for Result<T> {
+    #[inline]
+    fn named(self, argument: &str) -> Self {
+        self.map_err(|error| error.named(argument))
+    }
+
+    #[inline]
+    fn named_at(self, array: &str, index: usize) -> Self {
+        self.map_err(|error| error.named(&format!("{array}[{index}]")))
     }
 }
 
@@ -51,3 +92,19 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_unnamed_argument_of_a_bad_handle_is_named() {
+        let bad = Error::handle(Kind::Datatype, "is MPI_DATATYPE_NULL; pass a datatype");
+        assert_eq!(bad.message, "datatype is MPI_DATATYPE_NULL; pass a datatype");
+        let named = bad.named("sendtype");
+        assert_eq!(named.message, "sendtype is MPI_DATATYPE_NULL; pass a datatype");
+        assert_eq!(named.named("recvtype").message, "sendtype is MPI_DATATYPE_NULL; pass a datatype");
+        let other: Result = Err(Error::new(2, "count is -1"));
+        assert_eq!(other.named_at("array_of_types", 3).unwrap_err().message, "count is -1");
+    }
+}

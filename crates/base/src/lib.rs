@@ -4,10 +4,11 @@ pub mod abi;
 pub mod arguments;
 pub mod constants;
 pub mod error;
+pub mod handle;
 pub mod host;
 pub mod job;
 pub mod settings;
 pub mod table;
 
 pub use arguments::{Counts, In, Out};
-pub use error::{Error, Result};
+pub use error::{Error, Named, Result};

@@ -1,29 +1,29 @@
-//! A table of user-created objects: handle values to objects, per rank.
-//!
-//! A handle is `generation << 32 | index + FIRST`, so a freed handle that is used again is noticed, and no
-//! user handle collides with the ABI's predefined handles (all below 4096) or looks like null.
+//! A table of user-created objects: handle values to objects, per rank. See [`crate::handle`] for the values.
 
+use crate::handle::Kind;
 use crate::{Error, Result};
 use std::sync::{Arc, RwLock};
 
-const FIRST: usize = 4096;
-
 struct Slot<T> {
-    generation: u32,
+    /// The upper half of the handle: the generation above the rank.
+    upper: u32,
     object: Option<Arc<T>>,
 }
 
 /// Objects by handle. Shared by the threads of one rank.
 pub struct Table<T> {
-    class: i32,
-    kind: &'static str,
+    kind: Kind,
+    rank: u32,
     slots: RwLock<(Vec<Slot<T>>, Vec<u32>)>,
 }
 
+/// One generation in a slot's upper half.
+const GENERATION: u32 = 1 << 16;
+
 impl<T> Table<T> {
-    /// Creates an empty table; `class` and `kind` (`"communicator"`) go into errors about bad handles.
-    pub const fn new(class: i32, kind: &'static str) -> Self {
-        Self { class, kind, slots: RwLock::new((Vec::new(), Vec::new())) }
+    /// Creates an empty table for objects of rank `rank`.
+    pub const fn new(kind: Kind, rank: u32) -> Self {
+        Self { kind, rank, slots: RwLock::new((Vec::new(), Vec::new())) }
     }
 
     /// Adds an object and returns its handle.
@@ -31,27 +31,32 @@ impl<T> Table<T> {
         let mut guard = self.slots.write().unwrap_or_else(|e| e.into_inner());
         let (slots, free) = &mut *guard;
         let index = free.pop().unwrap_or_else(|| {
-            slots.push(Slot { generation: 0, object: None });
+            slots.push(Slot { upper: self.rank & (GENERATION - 1), object: None });
             (slots.len() - 1) as u32
         });
         let slot = &mut slots[index as usize];
         slot.object = Some(object);
-        (slot.generation as usize) << 32 | (index as usize + FIRST)
+        (slot.upper as usize) << 32 | (self.kind.first() + index as usize)
+    }
+
+    /// Returns the index a handle means, whether or not there is such a slot.
+    #[inline]
+    fn index(&self, handle: usize) -> usize {
+        (handle & 0xffff_ffff).wrapping_sub(self.kind.first())
     }
 
     /// Returns the object of a handle.
     ///
     /// # Errors
-    /// The table's class, for a handle that was never given out or has been freed.
+    /// The kind's class, for a handle that was never given out or has been freed.
     #[inline]
     pub fn get(&self, handle: usize) -> Result<Arc<T>> {
         let guard = self.slots.read().unwrap_or_else(|e| e.into_inner());
-        let index = (handle & 0xffff_ffff).wrapping_sub(FIRST);
-        match guard.0.get(index) {
-            Some(Slot { generation, object: Some(object) }) if *generation as usize == handle >> 32 => {
+        match guard.0.get(self.index(handle)) {
+            Some(Slot { upper, object: Some(object) }) if *upper as usize == handle >> 32 => {
                 Ok(object.clone())
             }
-            _ => Err(self.bad(handle)),
+            found => Err(self.bad(handle, found.is_some())),
         }
     }
 
@@ -62,57 +67,78 @@ impl<T> Table<T> {
     pub fn remove(&self, handle: usize) -> Result<Arc<T>> {
         let mut guard = self.slots.write().unwrap_or_else(|e| e.into_inner());
         let (slots, free) = &mut *guard;
-        let index = (handle & 0xffff_ffff).wrapping_sub(FIRST);
+        let index = self.index(handle);
         match slots.get_mut(index) {
-            Some(slot) if slot.generation as usize == handle >> 32 && slot.object.is_some() => {
-                slot.generation = slot.generation.wrapping_add(1) & 0x7fff_ffff;
-                free.push(index as u32);
+            Some(slot) if slot.upper as usize == handle >> 32 && slot.object.is_some() => {
+                // A slot whose generations are used up is not used again, so that no old handle becomes valid.
+                if let Some(next) = slot.upper.checked_add(GENERATION) {
+                    slot.upper = next;
+                    free.push(index as u32);
+                }
                 Ok(slot.object.take().expect("checked above"))
             }
-            _ => Err(self.bad(handle)),
+            found => Err(self.bad(handle, found.is_some())),
         }
     }
 
     /// Returns the objects that are alive, with their handles.
     pub fn live(&self) -> Vec<(usize, Arc<T>)> {
         let guard = self.slots.read().unwrap_or_else(|e| e.into_inner());
-        let found =
-            guard.0.iter().enumerate().filter_map(|(i, s)| {
-                s.object.clone().map(|o| ((s.generation as usize) << 32 | (i + FIRST), o))
-            });
+        let found = guard.0.iter().enumerate().filter_map(|(i, s)| {
+            s.object.clone().map(|o| ((s.upper as usize) << 32 | (self.kind.first() + i), o))
+        });
         found.collect()
     }
 
     #[cold]
-    fn bad(&self, handle: usize) -> Error {
-        let what = match handle {
-            0 => "the handle is zero (uninitialised memory?)".to_string(),
-            h if h < FIRST => {
-                format!("{h:#x} is a predefined handle that cannot be used here (a null handle?)")
-            }
-            h => format!(
-                "{h:#x} is not the handle of a live {} (freed already, or of another rank?)",
-                self.kind
-            ),
-        };
-        Error::new(self.class, format!("invalid {}: {what}", self.kind))
+    fn bad(&self, handle: usize, known: bool) -> Error {
+        self.kind.refuse(handle, self.rank, known)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::constants::{MPI_COMM_NULL, MPI_ERR_COMM};
 
     #[test]
     fn a_freed_handle_is_noticed_even_when_its_slot_is_reused() {
-        let table = Table::new(5, "communicator");
+        let table = Table::new(Kind::Comm, 0);
         let first = table.insert(Arc::new(1));
         assert_eq!(*table.get(first).unwrap(), 1);
         table.remove(first).unwrap();
         let second = table.insert(Arc::new(2));
         assert_ne!(first, second);
-        assert_eq!(table.get(first).unwrap_err().class, 5);
+        let error = table.get(first).unwrap_err();
+        assert_eq!(error.class, MPI_ERR_COMM);
+        assert!(error.message.contains("freed already"), "{error}");
         assert_eq!(*table.get(second).unwrap(), 2);
-        assert!(table.get(0).is_err() && table.get(0x101).is_err() && table.remove(usize::MAX).is_err());
+        for bad in [0, 0x101, usize::MAX, MPI_COMM_NULL.0, second + 1, second - 1] {
+            assert!(table.get(bad).is_err() && table.remove(bad).is_err());
+        }
+    }
+
+    #[test]
+    fn handles_of_other_kinds_and_ranks_are_refused() {
+        let (mine, others) = (Table::new(Kind::Comm, 1), Table::new(Kind::Comm, 2));
+        let types = Table::new(Kind::Datatype, 1);
+        let (a, b, c) = (mine.insert(Arc::new(1)), others.insert(Arc::new(2)), types.insert(Arc::new(3)));
+        assert!(mine.get(a).is_ok());
+        assert!(mine.get(b).unwrap_err().message.contains("of rank 2"));
+        assert!(mine.get(c).unwrap_err().message.contains("a datatype"));
+    }
+
+    #[test]
+    fn no_handle_comes_back_however_often_a_slot_is_used() {
+        let table = Table::new(Kind::Info, 70_000);
+        let first = table.insert(Arc::new(()));
+        table.remove(first).unwrap();
+        for _ in 0..70_000 {
+            let handle = table.insert(Arc::new(()));
+            assert_ne!(handle, first);
+            table.remove(handle).unwrap();
+        }
+        assert!(table.get(first).is_err());
+        assert_eq!(table.live().len(), 0);
     }
 }

@@ -5,6 +5,8 @@ use weft_base::constants::{MPI_ERR_UNSUPPORTED_OPERATION, MPI_SUCCESS};
 use weft_base::{Error, Result};
 pub(crate) use weft_mpi::errors::Object;
 
+use crate::generated::arguments::ONLY;
+
 use core::ffi::c_int;
 
 /// Notes which call the current thread is in, for reports. It stays noted after the call: clearing it would cost a
@@ -26,7 +28,18 @@ pub(crate) fn finish(call: &'static str, result: Result, object: impl FnOnce() -
 #[cold]
 #[inline(never)]
 fn fail(call: &'static str, object: Object, error: Error) -> c_int {
-    weft_mpi::errors::raise(call, object, error)
+    weft_mpi::errors::raise(call, object, name_argument(call, error))
+}
+
+/// Gives a bad handle the name that the procedure gives its argument, where it can only be one.
+fn name_argument(call: &'static str, error: Error) -> Error {
+    let Some(kind) = error.unnamed else { return error };
+    let from = ONLY.partition_point(|(name, ..)| *name < call);
+    let mut row = ONLY[from..].iter().take_while(|(name, ..)| *name == call);
+    match row.find(|(_, found, _)| *found == kind) {
+        Some((.., argument)) => error.named(argument),
+        None => error,
+    }
 }
 
 /// Ends a call of the tool information interface, which reports errors by its return value only.

@@ -3,7 +3,7 @@
 use crate::communicators::Communicator;
 use crate::error_classes::describe;
 use crate::process::{INITIALIZED, Process, Ref};
-use crate::{callbacks, check, host, strings};
+use crate::{callbacks, check, failures, host, strings};
 use core::ffi::{c_char, c_int};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -125,30 +125,43 @@ pub fn raise(call: &'static str, object: Object, error: Error) -> c_int {
         Object::Communicator(handle) => process.communicator(handle).ok(),
         _ => None,
     };
+    // What concerns no communicator goes to the handler of MPI_COMM_SELF, but does not happen on it.
+    let named = found.is_some();
     let communicator = found.or_else(|| process.itself.get().map(Ref::Borrowed));
+    let story = failures::story(process, call, communicator.as_deref().filter(|_| named), &error);
     let handler = match &communicator {
         Some(communicator) if process.phase() == INITIALIZED => communicator.error_handler(),
         _ => ErrorHandler::FATAL,
     };
+    process.failures.record(error.class, story.clone());
+    handle(process, &handler, communicator.as_deref(), error.class, &story)
+}
+
+/// Lets an error handler act on a code and returns what the caller gets.
+fn handle(
+    process: &Process,
+    handler: &ErrorHandler,
+    communicator: Option<&Communicator>,
+    code: c_int,
+    story: &str,
+) -> c_int {
     match &handler.action {
-        Action::Return => error.class,
+        Action::Return => code,
         Action::User(function) => {
-            let handle = communicator.as_ref().map_or(MPI_COMM_NULL, |c| c.handle());
-            callbacks::error_handler(function.address, handle.0, error.class)
+            let handle = communicator.map_or(MPI_COMM_NULL, Communicator::handle);
+            callbacks::error_handler(function.address, handle.0, code)
         }
         Action::Fatal | Action::Abort => {
-            let name = communicator.map(|c| c.name()).unwrap_or_default();
-            let on = if name.is_empty() { String::new() } else { format!(" on {name}") };
-            let (class, meaning) = describe(error.class).unwrap_or(("a user's error code", "see its string"));
+            let (class, meaning) = describe(code).unwrap_or(("a user's error code", "see its string"));
+            let which = match &handler.action {
+                Action::Abort => "MPI_ERRORS_ABORT",
+                _ => "MPI_ERRORS_ARE_FATAL",
+            };
             let text = format!(
-                "weft: rank {} of {} on {}: {call}{on} failed: {} [{class}: {meaning}]. \
-                 The job ends because the error handler is MPI_ERRORS_ARE_FATAL.",
-                process.world_rank,
-                process.world_size,
+                "weft: error on {}: {story} [{class}: {meaning}]. The job ends because the error handler is {which}.",
                 host::host().name(),
-                error.message,
             );
-            host::host().abort(process.world_rank, error.class, &text)
+            host::host().abort(process.world_rank, code, &text)
         }
     }
 }
@@ -263,9 +276,12 @@ pub fn errhandler_free(errhandler: Out<abi::Errhandler>) -> Result {
 /// None of its own: the code is raised on the communicator, and success is returned if the handler returns.
 pub fn comm_call_errhandler(comm: abi::Comm, errorcode: c_int) -> Result {
     let process = Process::current()?;
-    process.communicator(comm)?;
-    let error = Error::new(errorcode, format!("the program raised error code {errorcode}"));
-    raise("MPI_Comm_call_errhandler", Object::Communicator(comm), error);
+    let communicator = process.communicator(comm)?;
+    let story = process.failures.latest(errorcode).unwrap_or_else(|| {
+        let error = Error::new(errorcode, format!("errorcode is {errorcode}, raised by the program"));
+        failures::story(process, "MPI_Comm_call_errhandler", Some(&communicator), &error)
+    });
+    handle(process, &communicator.error_handler(), Some(&communicator), errorcode, &story);
     Ok(())
 }
 
@@ -288,7 +304,8 @@ pub fn error_class(errorcode: c_int, errorclass: Out<c_int>) -> Result {
     Ok(())
 }
 
-/// `MPI_Error_string`
+/// `MPI_Error_string`: for a predefined class, its name and meaning and, if a call has raised it, the latest such error
+/// in full. See `failures`.
 ///
 /// # Errors
 /// `MPI_ERR_ARG` for a code that does not exist.
@@ -296,10 +313,14 @@ pub fn error_string(errorcode: c_int, string: Out<c_char>, resultlen: Out<c_int>
     check::output(string, "string")?;
     let process = Process::any();
     known(process, errorcode)?;
-    let text = match describe(errorcode) {
-        Some((name, meaning)) => format!("{name}: {meaning}"),
+    let mut text = match describe(errorcode) {
+        Some((name, meaning)) => match process.failures.latest(errorcode) {
+            Some(story) => format!("{name}: {meaning}; last raised by {story}"),
+            None => format!("{name}: {meaning}"),
+        },
         None => process.error_codes.with(errorcode, |a| a.text.clone()).unwrap_or_default(),
     };
+    failures::shorten(&mut text, MPI_MAX_ERROR_STRING as usize - 1);
     strings::write(&text, string, MPI_MAX_ERROR_STRING as usize, resultlen);
     Ok(())
 }

@@ -28,10 +28,9 @@ impl Info {
     }
 }
 
-/// Returns the info object of a handle; `MPI_INFO_ENV` is built from the job, `MPI_INFO_NULL` is refused.
+/// Returns the info object of a handle; `MPI_INFO_ENV` is built from the job.
 fn find(handle: abi::Info) -> Result<Arc<Info>> {
     match handle {
-        MPI_INFO_NULL => Err(Error::new(MPI_ERR_INFO, "info is MPI_INFO_NULL; create an info object first")),
         MPI_INFO_ENV => Ok(Arc::new(environment())),
         _ => Process::any().infos.get(handle.0),
     }

@@ -14,6 +14,7 @@ pub mod datatypes;
 pub mod environment;
 pub mod error_classes;
 pub mod errors;
+mod failures;
 pub mod generalized;
 pub mod groups;
 pub mod host;

@@ -8,6 +8,7 @@ use core::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 use weft_base::abi::{self, Count};
 use weft_base::constants::*;
+use weft_base::handle::Kind;
 use weft_base::table::Table;
 use weft_base::{Error, Out, Result};
 use weft_datatype::Datatype;
@@ -30,7 +31,7 @@ impl Messages {
         static ENGINE: OnceLock<Engine> = OnceLock::new();
         let engine = ENGINE.get_or_init(|| Engine::new(host::host().size(), Limits::default()));
         let endpoint = engine.attach(process.world_rank, process.main_thread);
-        Self { engine, endpoint, matched: Table::new(MPI_ERR_REQUEST, "message") }
+        Self { engine, endpoint, matched: Table::new(Kind::Message, process.world_rank) }
     }
 }
 

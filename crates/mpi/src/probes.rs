@@ -135,10 +135,6 @@ fn take(messages: &Messages, message: Out<abi::Message>) -> Result<Option<Matche
     if handle == MPI_MESSAGE_NO_PROC {
         return Ok(None);
     }
-    if handle == MPI_MESSAGE_NULL {
-        let text = "message is MPI_MESSAGE_NULL; pass what MPI_Mprobe gave";
-        return Err(Error::new(MPI_ERR_REQUEST, text));
-    }
     let matched = messages.matched.remove(handle.0)?.lock().take();
     matched.map(Some).ok_or_else(|| Error::new(MPI_ERR_REQUEST, "message was received already"))
 }

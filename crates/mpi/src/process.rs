@@ -5,6 +5,7 @@ use crate::attributes::PredefinedValues;
 use crate::communicators::Communicator;
 use crate::datatypes::DatatypeState;
 use crate::errors::{ErrorCodes, UserHandler};
+use crate::failures::Failures;
 use crate::info::Info;
 use crate::keyvals::Keyvals;
 use crate::messages::Messages;
@@ -12,6 +13,7 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use weft_base::constants::*;
+use weft_base::handle::Kind;
 use weft_base::table::Table;
 use weft_base::{Error, Result, abi};
 use weft_comm::Group;
@@ -76,6 +78,8 @@ pub struct Process {
     pub(crate) predefined_attributes: PredefinedValues,
     /// Error classes, codes and strings the user added.
     pub error_codes: ErrorCodes,
+    /// The latest errors, for `MPI_Error_string`.
+    pub(crate) failures: Failures,
 }
 
 /// The only process of a program that was started alone; threads that belong to no rank belong to it.
@@ -93,16 +97,17 @@ impl Process {
             world: OnceLock::new(),
             itself: OnceLock::new(),
             messages: OnceLock::new(),
-            communicators: Table::new(MPI_ERR_COMM, "communicator"),
-            groups: Table::new(MPI_ERR_GROUP, "group"),
-            datatypes: Table::new(MPI_ERR_TYPE, "datatype"),
+            communicators: Table::new(Kind::Comm, world_rank),
+            groups: Table::new(Kind::Group, world_rank),
+            datatypes: Table::new(Kind::Datatype, world_rank),
             datatype_state: DatatypeState::default(),
-            operations: Table::new(MPI_ERR_OP, "operation"),
-            error_handlers: Table::new(MPI_ERR_ERRHANDLER, "error handler"),
-            infos: Table::new(MPI_ERR_INFO, "info object"),
+            operations: Table::new(Kind::Op, world_rank),
+            error_handlers: Table::new(Kind::Errhandler, world_rank),
+            infos: Table::new(Kind::Info, world_rank),
             keyvals: Keyvals::default(),
             predefined_attributes: PredefinedValues::default(),
             error_codes: ErrorCodes::default(),
+            failures: Failures::default(),
         }));
         main_thread.set_process(world_rank, (process as *const Self).cast_mut().cast());
         process
@@ -182,9 +187,6 @@ impl Process {
     }
 
     fn created_communicator(&self, handle: abi::Comm) -> Result<Ref<'_, Communicator>> {
-        if handle == MPI_COMM_NULL {
-            return Err(Error::new(MPI_ERR_COMM, "comm is MPI_COMM_NULL; pass a communicator"));
-        }
         self.communicators.get(handle.0).map(Ref::Owned)
     }
 
@@ -201,9 +203,6 @@ impl Process {
     }
 
     fn created_datatype(&self, handle: abi::Datatype) -> Result<Ref<'_, Datatype>> {
-        if handle == MPI_DATATYPE_NULL {
-            return Err(Error::new(MPI_ERR_TYPE, "datatype is MPI_DATATYPE_NULL; pass a datatype"));
-        }
         self.datatypes.get(handle.0).map(Ref::Owned)
     }
 
@@ -215,9 +214,6 @@ impl Process {
     pub fn operation(&self, handle: abi::Op) -> Result<Ref<'_, Op>> {
         match Op::predefined(handle) {
             Some(op) => Ok(Ref::Borrowed(op)),
-            None if handle == MPI_OP_NULL => {
-                Err(Error::new(MPI_ERR_OP, "op is MPI_OP_NULL; pass an operation"))
-            }
             None => self.operations.get(handle.0).map(Ref::Owned),
         }
     }
@@ -229,7 +225,6 @@ impl Process {
     pub fn group(&self, handle: abi::Group) -> Result<Ref<'_, Group>> {
         match handle {
             MPI_GROUP_EMPTY => Ok(Ref::Owned(Arc::new(Group::empty()))),
-            MPI_GROUP_NULL => Err(Error::new(MPI_ERR_GROUP, "group is MPI_GROUP_NULL; pass a group")),
             _ => self.groups.get(handle.0).map(Ref::Owned),
         }
     }

@@ -1,6 +1,7 @@
 //! Completing requests: wait, test, status, free, cancel (chapter 3).
 
 use crate::check;
+use crate::failures::story;
 use crate::messages::{Messages, store_status, store_status_at};
 use crate::process::Process;
 use core::ffi::c_int;
@@ -126,9 +127,26 @@ fn store_all(completions: Vec<Completion>, statuses: Out<Status>) -> Result {
         }
     }
     let Some(comm) = failed else { return Ok(()) };
-    let first = completions.into_iter().find_map(|c| c.error).expect("one failed");
-    let text = format!("an operation failed: {}; the statuses say which", first.message);
+    let text =
+        format!("{}; MPI_ERROR in each status says how its operation ended", all_failures(&completions));
     Err(Error::new(MPI_ERR_IN_STATUS, text).on(comm))
+}
+
+/// Tells the first of several failures, and remembers each for `MPI_Error_string` of the statuses' codes.
+#[cold]
+fn all_failures(completions: &[Completion]) -> String {
+    let (process, call) = (Process::any(), weft_sched::current().call());
+    let mut failed = completions.iter().enumerate().filter_map(|(i, c)| Some((i, c.comm, c.error.as_ref()?)));
+    for (_, comm, error) in failed.clone().collect::<Vec<_>>().into_iter().rev() {
+        let communicator = process.communicator(comm).ok();
+        process.failures.record(error.class, story(process, call, communicator.as_deref(), error));
+    }
+    let first = failed.next().map(|(i, _, error)| format!("the operation of status {i} failed: {error}"));
+    let others = match failed.count() {
+        0 => String::new(),
+        n => format!(" (and {n} more)"),
+    };
+    first.unwrap_or_default() + &others
 }
 
 /// `MPI_Wait`

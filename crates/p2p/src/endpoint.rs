@@ -152,7 +152,7 @@ impl Endpoint {
                 pool: Pool::default(),
                 probers: Vec::new(),
             })),
-            requests: Requests::new(),
+            requests: Requests::new(rank),
             buffers: crate::buffered::Buffers::default(),
             partitioned: crate::partitioned::Unmatched::default(),
         }

@@ -164,8 +164,7 @@ impl Engine {
         }
         let sender = Content { _packed: packed, ..content(Kind::Send { target }, comm, datatype) };
         let sender = me.requests().create(sender, data, true);
-        let index = (sender.handle().0 & 0xffff_ffff) - 4096;
-        let kind = Kind::Pair { send: index as u32 };
+        let kind = Kind::Pair { send: sender.index() };
         let (pattern, buffer, datatype) = match receive {
             Some((pattern, buffer, datatype)) => (Some(pattern), buffer, datatype),
             None => (None, empty, None),

@@ -1,8 +1,9 @@
 //! The requests of one rank: where nonblocking and persistent operations live, and what a handle means.
 //!
-//! A handle is `generation << 32 | index + FIRST`. Slots come in chunks that double in size and are never freed, so a
-//! handle is checked without a lock: find the slot, compare the generation. A freed, foreign or invented handle
-//! therefore never reaches memory that is something else.
+//! The lower half of a handle is `index + FIRST`, where `FIRST` says that it is a request's ([`handle::Kind`]); the upper half
+//! is the slot's generation, whose bits from 20 on are the rank's. Slots come in chunks that double in size and are never
+//! freed, so a handle is checked without a lock: find the slot, compare the generation. A freed, foreign or invented
+//! handle therefore never reaches memory that is something else.
 //!
 //! The tag of a slot holds generation and phase in one word. Ending a request is one compare-and-swap on it, so of
 //! two threads that wrongly complete one request, one gets the result and the other an error.
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use weft_base::abi::{self, Status};
 use weft_base::constants::*;
+use weft_base::handle;
 use weft_base::{Error, Result};
 use weft_datatype::Datatype;
 use weft_sched::Thread;
@@ -107,7 +109,12 @@ const ACTIVE: u64 = 2;
 /// Freed by the program while active; only [`Requests::unfinished_work`] finds it.
 const ABANDONED: u64 = 3;
 
-const FIRST: usize = 4096;
+const FIRST: usize = handle::Kind::Request.first();
+/// Where the rank starts in a generation, and how many bits it has: the top bit of a handle stays clear.
+const RANK_SHIFT: u32 = 20;
+const RANK_BITS: u32 = 11;
+/// Generations of a slot; one less than the field holds, so that none is that of [`COMPLETED_SEND`].
+const GENERATIONS: u64 = (1 << RANK_SHIFT) - 1;
 const CHUNKS: usize = 26;
 const FIRST_CHUNK: usize = 32;
 
@@ -203,11 +210,17 @@ impl Slot {
         abi::Request((self.generation() as usize) << 32 | (self.index as usize + FIRST))
     }
 
+    /// Returns the slot's place among the rank's requests.
+    pub(crate) fn index(&self) -> u32 {
+        self.index
+    }
+
     /// Empties the slot and gives it back. The caller won the right to do so.
     fn release(&self) {
         // SAFETY: the caller ended the request, so nobody else looks.
         let content = unsafe { (*self.content.get()).take() };
-        let generation = (self.generation() + 1) & 0x3fff_ffff;
+        let (rank, generation) = (self.generation() >> RANK_SHIFT, self.generation() & GENERATIONS);
+        let generation = rank << RANK_SHIFT | ((generation + 1) % GENERATIONS);
         self.tag.store(tag(generation, FREE), Ordering::Release);
         // SAFETY: the table outlives its slots.
         unsafe { &*self.owner }.free.lock().indices.push(self.index);
@@ -233,6 +246,7 @@ struct FreeList {
 
 /// The requests of one rank.
 pub struct Requests {
+    rank: u32,
     chunks: [AtomicPtr<Slot>; CHUNKS],
     free: Lock<FreeList>,
 }
@@ -245,8 +259,9 @@ fn place(index: usize) -> (usize, usize) {
 }
 
 impl Requests {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(rank: u32) -> Self {
         Self {
+            rank,
             chunks: [const { AtomicPtr::new(core::ptr::null_mut()) }; CHUNKS],
             free: Lock::new(FreeList { indices: Vec::new(), length: 0, created: 0 }),
         }
@@ -260,6 +275,33 @@ impl Requests {
     }
 
     #[cold]
+    fn bad_handle(&self, handle: abi::Request) -> Error {
+        // What is not among the live requests is of another rank or was completed, freed or never there; a slot's
+        // generations are too few to tell the latter apart for ever.
+        let (low, upper) = (handle.0 & 0xffff_ffff, (handle.0 >> 32) as u64);
+        let is_request = (FIRST..FIRST + (1 << 24)).contains(&low) && handle.0 >> 63 == 0;
+        let mine = self.first_generation() >> RANK_SHIFT;
+        match upper >> RANK_SHIFT {
+            rank if is_request && rank != mine => Error::handle(
+                handle::Kind::Request,
+                format!(
+                    "is {:#x}, a request of rank {rank}; only the rank that made it can use it",
+                    handle.0
+                ),
+            ),
+            _ if is_request => Error::handle(
+                handle::Kind::Request,
+                format!("is {:#x}, a request that was completed or freed already", handle.0),
+            ),
+            _ => handle::Kind::Request.refuse(handle.0, self.rank, false),
+        }
+    }
+
+    fn first_generation(&self) -> u64 {
+        u64::from(self.rank & ((1 << RANK_BITS) - 1)) << RANK_SHIFT
+    }
+
+    #[cold]
     fn grow(&self, free: &mut FreeList) {
         let (chunk, offset) = place(free.length);
         assert!(offset == 0 && chunk < CHUNKS, "more than two thousand million requests");
@@ -268,7 +310,7 @@ impl Requests {
             .map(|i| Slot {
                 // SAFETY: no bytes at no address.
                 operation: Operation::new(unsafe { Buffer::dense(core::ptr::null_mut(), 0) }),
-                tag: AtomicU64::new(tag(0, FREE)),
+                tag: AtomicU64::new(tag(self.first_generation(), FREE)),
                 order: AtomicU64::new(0),
                 index: (free.length + i) as u32,
                 owner: self,
@@ -329,7 +371,7 @@ impl Requests {
                 return Ok(slot);
             }
         }
-        Err(bad_handle(handle))
+        Err(self.bad_handle(handle))
     }
 
     /// Returns the work behind the handle of a request that is active, or was when the program freed it: copies of
@@ -463,13 +505,13 @@ impl Requests {
             let to = tag(generation, INACTIVE);
             slot.tag
                 .compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed)
-                .map_err(|_| bad_handle(handle))?;
+                .map_err(|_| self.bad_handle(handle))?;
             return Ok(completion);
         }
         // The generation moves on at once; the phase becomes free, so no handle finds the slot.
         slot.tag
             .compare_exchange(from, tag(generation, FREE), Ordering::AcqRel, Ordering::Relaxed)
-            .map_err(|_| bad_handle(handle))?;
+            .map_err(|_| self.bad_handle(handle))?;
         let ended = match &slot.content().kind {
             Kind::Work(work) => work.finish(),
             _ => Self::outcome(slot),
@@ -495,7 +537,10 @@ impl Requests {
             return Ok(());
         }
         if handle == MPI_REQUEST_NULL {
-            return Err(Error::new(MPI_ERR_REQUEST, "request is MPI_REQUEST_NULL; there is nothing to free"));
+            return Err(Error::handle(
+                handle::Kind::Request,
+                "is MPI_REQUEST_NULL; there is nothing to free",
+            ));
         }
         let slot = self.find(handle)?;
         let generation = (handle.0 >> 32) as u64;
@@ -510,7 +555,7 @@ impl Requests {
         }
         slot.tag
             .compare_exchange(now, tag(generation, phase), Ordering::AcqRel, Ordering::Relaxed)
-            .map_err(|_| bad_handle(handle))?;
+            .map_err(|_| self.bad_handle(handle))?;
         match &slot.content().kind {
             Kind::Work(work) => {
                 if in_progress && !work.abandon() {
@@ -589,29 +634,15 @@ impl Drop for Requests {
 #[cold]
 fn still_active(handle: abi::Request) -> Error {
     let text = format!(
-        "request {:#x} is active; only point-to-point and generalized requests may be freed before they are complete",
+        "is {:#x}, which is active; only point-to-point and generalized requests may be freed before they are complete",
         handle.0
     );
-    Error::new(MPI_ERR_REQUEST, text)
+    Error::handle(handle::Kind::Request, text)
 }
 
 #[cold]
 fn not_startable(handle: abi::Request, why: &str) -> Error {
-    Error::new(MPI_ERR_REQUEST, format!("request {:#x} cannot be started: {why}", handle.0))
-}
-
-#[cold]
-fn bad_handle(handle: abi::Request) -> Error {
-    let text = match handle {
-        abi::Request(0) => "invalid request: the handle is zero (uninitialised memory?)".to_string(),
-        MPI_REQUEST_NULL => "request is MPI_REQUEST_NULL; pass an active request".to_string(),
-        abi::Request(h) => {
-            format!(
-                "invalid request: {h:#x} is not the handle of a live request (completed or freed already?)"
-            )
-        }
-    };
-    Error::new(MPI_ERR_REQUEST, text)
+    Error::handle(handle::Kind::Request, format!("is {:#x}, which cannot be started: {why}", handle.0))
 }
 
 #[cfg(test)]
@@ -632,8 +663,10 @@ mod tests {
 
     #[test]
     fn bad_handles_are_refused() {
-        let requests = Requests::new();
-        for bad in [0, 1, 0x180, FIRST, FIRST + 31, FIRST + 1_000_000, usize::MAX, 1 << 32 | FIRST] {
+        let requests = Requests::new(3);
+        for bad in
+            [0, 1, 0x180, FIRST, FIRST + 31, FIRST + 1_000_000, usize::MAX, 1 << 32 | FIRST, 3 << 52 | FIRST]
+        {
             let error = requests.find(abi::Request(bad)).err().expect("no request was made");
             assert_eq!(error.class, MPI_ERR_REQUEST);
         }

@@ -12,7 +12,33 @@ pub fn generate(api: &Api) -> Result<String> {
     for constant in api.constants.iter().flat_map(|c| &c.constants) {
         text += &line(constant)?;
     }
+    text += "\n/// The handles of predefined objects: value, name, kind.\n\
+             pub const PREDEFINED_HANDLES: &[(usize, &str, crate::handle::Kind)] = &[\n";
+    for Constant { name, value, c } in api.constants.iter().flat_map(|c| &c.constants) {
+        if let Some(kind) = handle_kind(c) {
+            text += &format!("({value:#x}, \"{name}\", crate::handle::Kind::{kind}),\n");
+        }
+    }
+    text += "];\n";
     Ok(text)
+}
+
+/// Returns which kind of handle a C type is.
+pub fn handle_kind(c: &str) -> Option<&str> {
+    const KINDS: [&str; 11] = [
+        "Comm",
+        "Datatype",
+        "Op",
+        "Group",
+        "Errhandler",
+        "Info",
+        "Message",
+        "Request",
+        "Session",
+        "Win",
+        "File",
+    ];
+    c.strip_prefix("MPI_").filter(|kind| KINDS.contains(kind))
 }
 
 fn line(constant: &Constant) -> Result<String> {

@@ -1,0 +1,204 @@
+//! What the value of a handle says: whose it is, what it is for, and why it is refused.
+//!
+//! The program sees a handle as an opaque word. Those of the objects it creates are made of
+//!
+//! ```text
+//! bits 48..64   generation   how often the slot was used before
+//! bits 32..48   rank         whose table it is, by the lowest 16 bits of the rank
+//! bits 28..32   kind         see `Kind`
+//! bits  0..28   index + 4096
+//! ```
+//!
+//! so a handle that was freed, copied from another rank, or is of another kind of object never finds an object, and the
+//! error can say which of these it was. Predefined handles are below 4096 and have no kind bits. Requests divide the
+//! upper half differently, see `weft_p2p::requests`.
+
+use crate::constants::*;
+use crate::{Error, abi};
+
+/// What a handle is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Kind {
+    /// `MPI_Comm`
+    Comm = 1,
+    /// `MPI_Datatype`
+    Datatype,
+    /// `MPI_Op`
+    Op,
+    /// `MPI_Group`
+    Group,
+    /// `MPI_Errhandler`
+    Errhandler,
+    /// `MPI_Info`
+    Info,
+    /// `MPI_Message`
+    Message,
+    /// `MPI_Request`
+    Request,
+    /// `MPI_Session`
+    Session,
+    /// `MPI_Win`
+    Win,
+    /// `MPI_File`
+    File,
+}
+
+/// All kinds.
+const KINDS: [Kind; 11] = [
+    Kind::Comm,
+    Kind::Datatype,
+    Kind::Op,
+    Kind::Group,
+    Kind::Errhandler,
+    Kind::Info,
+    Kind::Message,
+    Kind::Request,
+    Kind::Session,
+    Kind::Win,
+    Kind::File,
+];
+
+/// The first index of a table, in a handle: what is below is predefined.
+const FIRST: usize = 4096;
+const KIND_SHIFT: u32 = 28;
+
+impl Kind {
+    /// Returns the error class of a bad handle.
+    pub const fn class(self) -> i32 {
+        match self {
+            Self::Comm => MPI_ERR_COMM,
+            Self::Datatype => MPI_ERR_TYPE,
+            Self::Op => MPI_ERR_OP,
+            Self::Group => MPI_ERR_GROUP,
+            Self::Errhandler => MPI_ERR_ERRHANDLER,
+            Self::Info => MPI_ERR_INFO,
+            Self::Message | Self::Request => MPI_ERR_REQUEST,
+            Self::Session => MPI_ERR_SESSION,
+            Self::Win => MPI_ERR_WIN,
+            Self::File => MPI_ERR_FILE,
+        }
+    }
+
+    /// Returns what people call the object, with its article.
+    const fn noun(self) -> &'static str {
+        match self {
+            Self::Comm => "a communicator",
+            Self::Datatype => "a datatype",
+            Self::Op => "an operation",
+            Self::Group => "a group",
+            Self::Errhandler => "an error handler",
+            Self::Info => "an info object",
+            Self::Message => "a message",
+            Self::Request => "a request",
+            Self::Session => "a session",
+            Self::Win => "a window",
+            Self::File => "a file",
+        }
+    }
+
+    /// Returns the name most procedures give to their argument of this kind.
+    pub const fn argument(self) -> &'static str {
+        match self {
+            Self::Comm => "comm",
+            Self::Datatype => "datatype",
+            Self::Op => "op",
+            Self::Group => "group",
+            Self::Errhandler => "errhandler",
+            Self::Info => "info",
+            Self::Message => "message",
+            Self::Request => "request",
+            Self::Session => "session",
+            Self::Win => "win",
+            Self::File => "fh",
+        }
+    }
+
+    /// Returns the lower half of the handle with index 0.
+    pub const fn first(self) -> usize {
+        (self as usize) << KIND_SHIFT | FIRST
+    }
+
+    /// Returns the kind of a handle that looks like one of a user's object. Addresses of memory do not: seen as a
+    /// handle, they have high ranks or large indices.
+    fn of(handle: usize) -> Option<Self> {
+        let bits = handle >> KIND_SHIFT & 0xf;
+        let low = handle & ((1 << KIND_SHIFT) - 1);
+        let plausible = (FIRST..1 << 24).contains(&low) && (handle >> 32 & 0xffff) < 1 << 14;
+        KINDS.into_iter().find(|&kind| kind as usize == bits && plausible)
+    }
+
+    /// Returns the error about a handle that is not, or is no longer, one of this kind and rank.
+    ///
+    /// `known` tells whether the table has, or had, an object with that index.
+    #[cold]
+    pub fn refuse(self, handle: usize, rank: u32, known: bool) -> Error {
+        let noun = self.noun();
+        let text = match handle {
+            0 => format!("is zero; is the variable initialised? Pass {noun}"),
+            h if h < FIRST => match name(h) {
+                Some((name, kind)) if kind == self && name.ends_with("_NULL") => {
+                    format!("is {name}; pass {noun}")
+                }
+                Some((name, kind)) if kind == self => format!("is {name}, which cannot be used here"),
+                Some((name, kind)) => format!("is {name}, {}; pass {noun}", kind.noun()),
+                None => format!("is {h:#x}, which is not the handle of {noun}"),
+            },
+            h => match Self::of(h) {
+                Some(kind) if kind != self => {
+                    format!("is {h:#x}, the handle of {}; pass {noun}", kind.noun())
+                }
+                Some(_) if self != Self::Request && (h >> 32 & 0xffff) as u32 != rank & 0xffff => {
+                    let other = h >> 32 & 0xffff;
+                    format!(
+                        "is {h:#x}, {noun} of rank {other}; handles are valid only in the rank that got them"
+                    )
+                }
+                Some(_) if known => format!("is {h:#x}, {noun} that was freed already"),
+                _ => format!("is {h:#x}, which is not the handle of {noun}"),
+            },
+        };
+        Error::handle(self, text)
+    }
+}
+
+/// Returns the name and kind of a predefined handle.
+pub fn name(handle: usize) -> Option<(&'static str, Kind)> {
+    PREDEFINED_HANDLES.iter().find(|(value, ..)| *value == handle).map(|&(_, name, kind)| (name, kind))
+}
+
+/// Returns the name of a predefined datatype or operation for a message, or its value.
+pub fn datatype_name(handle: abi::Datatype) -> String {
+    name(handle.0).map_or_else(|| format!("{:#x}", handle.0), |(name, _)| name.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_what_the_handle_is() {
+        let text = |kind: Kind, handle, known| kind.refuse(handle, 3, known).message.to_string();
+        assert!(text(Kind::Comm, 0, false).starts_with("comm is zero"));
+        assert!(
+            text(Kind::Comm, MPI_COMM_NULL.0, false).contains("comm is MPI_COMM_NULL; pass a communicator")
+        );
+        assert!(text(Kind::Comm, MPI_INT.0, false).contains("comm is MPI_INT, a datatype"));
+        let mine = Kind::Datatype.first() | 3 << 32;
+        assert!(text(Kind::Comm, mine, false).contains("the handle of a datatype; pass a communicator"));
+        assert!(text(Kind::Datatype, mine, true).contains("freed already"));
+        assert!(text(Kind::Datatype, mine, false).contains("is not the handle of a datatype"));
+        assert!(
+            text(Kind::Datatype, Kind::Datatype.first() | 5 << 32, true).contains("a datatype of rank 5")
+        );
+        assert!(text(Kind::Info, 0x7fff_1234_5678, false).contains("not the handle of an info object"));
+    }
+
+    #[test]
+    fn every_predefined_handle_has_a_name_of_its_kind() {
+        assert_eq!(name(MPI_COMM_WORLD.0), Some(("MPI_COMM_WORLD", Kind::Comm)));
+        assert_eq!(name(MPI_SUM.0), Some(("MPI_SUM", Kind::Op)));
+        assert_eq!(name(MPI_MESSAGE_NULL.0), Some(("MPI_MESSAGE_NULL", Kind::Message)));
+        assert!(PREDEFINED_HANDLES.len() > 90);
+    }
+}
