@@ -300,8 +300,17 @@ impl Engine {
             Kind::Work(work) => return work.cancel(),
             Kind::Receive => _ = self.cancel_receive(me, &slot.operation),
             Kind::Send { target } if *target != u32::MAX => self.cancel_send(*target, &slot.operation),
-            // MPI does not let these be cancelled.
-            Kind::Send { .. } | Kind::Pair { .. } => {}
+            Kind::Send { .. } => {}
+            // Whatever was not matched yet, so that the completing call need not wait for others.
+            Kind::Pair { send } => {
+                let send = me.requests().slot(*send as usize).expect("the pair's send");
+                self.cancel_receive(me, &slot.operation);
+                if let Kind::Send { target } = send.content().kind
+                    && target != u32::MAX
+                {
+                    self.cancel_send(target, &send.operation);
+                }
+            }
         }
         Ok(())
     }
