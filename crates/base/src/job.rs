@@ -40,6 +40,24 @@ pub struct Block {
     pub arguments: Vec<OsString>,
     /// Variables of this block only, over the environment of the node process.
     pub environment: Vec<(OsString, OsString)>,
+    /// What else the command line says that `MPI_INFO_ENV` tells: keys and values.
+    #[serde(default)]
+    pub info: Vec<(String, String)>,
+}
+
+impl Block {
+    /// Returns what `MPI_INFO_ENV` tells of how the program was started.
+    pub fn info(&self) -> Vec<(String, String)> {
+        let arguments: Vec<_> = self.arguments.iter().skip(1).map(|a| a.to_string_lossy()).collect();
+        let command = self.arguments.first().map_or_else(Default::default, |name| name.to_string_lossy());
+        let mut pairs = vec![
+            ("command".to_owned(), command.into_owned()),
+            ("argv".into(), arguments.join(" ")),
+            ("maxprocs".into(), self.ranks.to_string()),
+        ];
+        pairs.extend(self.info.iter().cloned());
+        pairs
+    }
 }
 
 /// What `mpirun` asks of a node process.

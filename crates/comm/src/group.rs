@@ -17,7 +17,10 @@ pub enum Comparison {
 /// An ordered set of ranks of the job. Cheap to clone; rows and columns of a grid, ranges and the whole job take no
 /// memory per member, so communicators of thousands of ranks don't cost ranks² words.
 #[derive(Clone, Debug)]
-pub struct Group(Members);
+pub struct Group {
+    members: Members,
+    origin: usize,
+}
 
 #[derive(Clone, Debug)]
 enum Members {
@@ -40,12 +43,12 @@ struct List {
 impl Group {
     /// Returns the group without members.
     pub const fn empty() -> Self {
-        Self(Members::Progression { first: 0, stride: 1, count: 0 })
+        Self::range(0, 0)
     }
 
     /// Returns the group of job ranks `first..first + count`.
     pub const fn range(first: u32, count: u32) -> Self {
-        Self(Members::Progression { first, stride: 1, count })
+        Self { members: Members::Progression { first, stride: 1, count }, origin: 0 }
     }
 
     /// Returns the group with exactly these members, which must be distinct.
@@ -53,17 +56,30 @@ impl Group {
         let Some(&first) = ranks.first() else { return Self::empty() };
         let stride = ranks.get(1).map_or(1, |&second| i64::from(second) - i64::from(first));
         if ranks.windows(2).all(|w| i64::from(w[1]) - i64::from(w[0]) == stride) {
-            return Self(Members::Progression { first, stride, count: ranks.len() as u32 });
+            let members = Members::Progression { first, stride, count: ranks.len() as u32 };
+            return Self { members, origin: 0 };
         }
         let mut sorted: Box<[(u32, u32)]> = (0u32..).zip(ranks).map(|(i, &r)| (r, i)).collect();
         sorted.sort_unstable();
-        Self(Members::List(Arc::new(List { ranks: ranks.into(), sorted })))
+        Self { members: Members::List(Arc::new(List { ranks: ranks.into(), sorted })), origin: 0 }
+    }
+
+    /// Returns the group with the number of the session it comes from; 0 stands for the world model. Groups made from
+    /// this one keep it; comparisons ignore it.
+    pub fn with_origin(mut self, origin: usize) -> Self {
+        self.origin = origin;
+        self
+    }
+
+    /// Returns the number of the session it comes from.
+    pub fn origin(&self) -> usize {
+        self.origin
     }
 
     /// Returns the number of members.
     #[inline]
     pub fn size(&self) -> u32 {
-        match &self.0 {
+        match &self.members {
             Members::Progression { count, .. } => *count,
             Members::List(list) => list.ranks.len() as u32,
         }
@@ -75,7 +91,7 @@ impl Group {
     /// If there is no such member.
     #[inline]
     pub fn world_rank(&self, index: u32) -> u32 {
-        match &self.0 {
+        match &self.members {
             Members::Progression { first, stride, count } => {
                 assert!(index < *count);
                 (i64::from(*first) + stride * i64::from(index)) as u32
@@ -86,7 +102,7 @@ impl Group {
 
     /// Returns the position of a job rank in the group.
     pub fn rank_of(&self, world_rank: u32) -> Option<u32> {
-        match &self.0 {
+        match &self.members {
             Members::Progression { first, stride, count } => {
                 let offset = i64::from(world_rank) - i64::from(*first);
                 let index = offset / stride;
@@ -121,17 +137,21 @@ impl Group {
     pub fn union(&self, other: &Self) -> Self {
         let mut ranks: Vec<u32> = self.iter().collect();
         ranks.extend(other.iter().filter(|&r| self.rank_of(r).is_none()));
-        Self::from_ranks(&ranks)
+        // The group without members belongs to nobody.
+        let origin = if self.origin == 0 { other.origin } else { self.origin };
+        Self::from_ranks(&ranks).with_origin(origin)
     }
 
     /// Returns the members of `self` that are in `other` too, in the order of `self`.
     pub fn intersection(&self, other: &Self) -> Self {
         Self::from_ranks(&self.iter().filter(|&r| other.rank_of(r).is_some()).collect::<Vec<_>>())
+            .with_origin(self.origin)
     }
 
     /// Returns the members of `self` that are not in `other`, in the order of `self`.
     pub fn difference(&self, other: &Self) -> Self {
         Self::from_ranks(&self.iter().filter(|&r| other.rank_of(r).is_none()).collect::<Vec<_>>())
+            .with_origin(self.origin)
     }
 
     /// Returns the members at `indices`, in that order.
@@ -147,7 +167,7 @@ impl Group {
             }
             ranks.push(self.world_rank(index as u32));
         }
-        Ok(Self::from_ranks(&ranks))
+        Ok(Self::from_ranks(&ranks).with_origin(self.origin))
     }
 
     /// Returns the members that are not at `indices`, in the order of `self`.
@@ -196,6 +216,17 @@ mod tests {
         assert_eq!(a.include(&[1, 1]).unwrap_err(), 1);
         assert_eq!(a.exclude(&[4]).unwrap_err(), 4);
         assert_eq!(a.include(&[-1]).unwrap_err(), -1);
+    }
+
+    #[test]
+    fn derived_groups_keep_the_session_they_come_from() {
+        let a = Group::from_ranks(&[4, 0, 2, 6]).with_origin(9);
+        let b = Group::from_ranks(&[6, 5, 4]).with_origin(9);
+        let derived = [a.union(&b), a.intersection(&b), a.difference(&b), Group::empty().union(&a)];
+        assert!(derived.iter().all(|group| group.origin() == 9));
+        assert_eq!(a.include(&[3, 0]).unwrap().origin(), 9);
+        assert_eq!(a.exclude(&[3, 0]).unwrap().origin(), 9);
+        assert_eq!(Group::range(0, 4).origin(), 0);
     }
 
     #[test]

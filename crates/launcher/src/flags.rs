@@ -73,6 +73,8 @@ const FLAGS: &[Flag] = &[
     flag("ranks-as", &[], &["threads|processes|auto"], "What a rank is [default: auto]"),
     flag("set", &[], &["NAME=VALUE"], "Change a setting; weft info --settings lists them"),
     flag("check", &[], &[], "Look for mistakes in the use of MPI and report them; --check=error also fails the job"),
+    flag("initial-errhandler", &[], &["NAME"], "Error handler of MPI_COMM_WORLD, MPI_COMM_SELF and of errors outside the world model: mpi_errors_are_fatal [default], mpi_errors_abort or mpi_errors_return"),
+    flag("memory-alloc-kinds", &[], &["KIND,…"], "Ask for support of these memory allocation kinds"),
     flag("timeout", &[], &["SECONDS"], "Report what the ranks are doing and end the job after SECONDS, with exit code 124"),
     flag("verbose", &["v"], &[], "Say what is being done"),
     flag("version", &["V"], &[], "Print the version"),
@@ -107,6 +109,8 @@ pub struct Block {
     pub arguments: Vec<OsString>,
     /// `-wdir`
     pub directory: Option<PathBuf>,
+    /// `-initial-errhandler` and `-memory-alloc-kinds`, by their info keys.
+    pub info: Vec<(String, String)>,
 }
 
 /// Which variables of `mpirun`'s environment the ranks get.
@@ -273,6 +277,18 @@ fn check_hosts(list: &OsStr) -> Result<(), Stop> {
     Ok(())
 }
 
+/// Makes the info pairs of options that programs can ask for in `MPI_INFO_ENV`.
+fn launch_info(handler: Option<&OsString>, kinds: Option<&OsString>) -> Result<Vec<(String, String)>, Stop> {
+    let mut info = Vec::new();
+    if let Some(value) = handler {
+        let names = ["mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"];
+        let name = choice("initial-errhandler", value, &names.map(|name| (name, name)))?;
+        info.push(("mpi_initial_errhandler".into(), name.into()));
+    }
+    info.extend(kinds.map(|list| ("mpi_memory_alloc_kinds".into(), list.to_string_lossy().into_owned())));
+    Ok(info)
+}
+
 /// Reads one block's options into `line` and returns its program.
 fn parse_block(line: &mut CommandLine, arguments: &[OsString]) -> Result<Block, Stop> {
     let (options, rest) = normalise(arguments);
@@ -367,7 +383,8 @@ fn parse_block(line: &mut CommandLine, arguments: &[OsString]) -> Result<Block, 
         ));
     };
     let directory = last("wdir").map(PathBuf::from);
-    Ok(Block { ranks, environment, program: program.clone(), arguments: arguments.to_vec(), directory })
+    let info = launch_info(last("initial-errhandler"), last("memory-alloc-kinds"))?;
+    Ok(Block { ranks, environment, program: program.clone(), arguments: arguments.to_vec(), directory, info })
 }
 
 /// Reads the command line.
@@ -449,6 +466,15 @@ mod tests {
     }
 
     #[test]
+    fn what_programs_may_ask_for_is_kept_per_program() {
+        let line =
+            line("-n 1 -initial-errhandler mpi_errors_abort a : -n 1 --memory-alloc-kinds=system b").unwrap();
+        let pair = |key: &str, value: &str| [(key.to_owned(), value.to_owned())];
+        assert_eq!(line.blocks[0].info, pair("mpi_initial_errhandler", "mpi_errors_abort"));
+        assert_eq!(line.blocks[1].info, pair("mpi_memory_alloc_kinds", "system"));
+    }
+
+    #[test]
     fn mistakes_name_the_value() {
         for (text, part) in [
             ("-n 0 a", "-n 0"),
@@ -459,6 +485,7 @@ mod tests {
             ("--scheduler fast a", "user, kernel"),
             ("--timeout soon a", "--timeout soon"),
             ("--set eager a", "write --set NAME=VALUE"),
+            ("-initial-errhandler none a", "mpi_errors_return"),
             ("-hosts far a", "host far"),
             ("--nonsense a", "--nonsense"),
             ("-n 1 a : b", "b: no number of ranks"),

@@ -86,7 +86,8 @@ pub fn plan(line: CommandLine) -> Result<Plan, Stop> {
         let arguments = [block.program.clone()].into_iter().chain(block.arguments.iter().cloned()).collect();
         let ranks =
             block.ranks.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get() as u32));
-        blocks.push(job::Block { ranks, program, arguments, environment: block_environment(block)? });
+        let (environment, info) = (block_environment(block)?, block.info.clone());
+        blocks.push(job::Block { ranks, program, arguments, environment, info });
     }
     // What all blocks agree on is the process's environment; what they differ in is each rank's.
     if blocks.iter().all(|block| block.environment == blocks[0].environment) {

@@ -6,7 +6,7 @@ use crate::groups;
 use crate::info::{self, Info};
 use crate::messages::bad_tag;
 use crate::process::Process;
-use crate::{check, strings};
+use crate::{check, error_handlers, strings};
 use core::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -52,7 +52,8 @@ impl Communicator {
             _ => (SELF_CONTEXT, Group::range(process.world_rank, 1), "MPI_COMM_SELF"),
         };
         let rank = group.rank_of(process.world_rank).unwrap_or(0);
-        let communicator = Self::new(Values { context, rank, group, remote: None }, ErrorHandler::FATAL);
+        let values = Values { context, rank, group, remote: None };
+        let communicator = Self::new(values, error_handlers::initial(process));
         *communicator.name.lock() = name.into();
         let _ = communicator.handle.set(handle);
         communicator
@@ -71,8 +72,8 @@ impl Communicator {
 
 /// Creates `MPI_COMM_WORLD` and `MPI_COMM_SELF` of a rank.
 pub(crate) fn create_predefined(process: &Process) {
-    process.world.get_or_init(|| Communicator::predefined(process, MPI_COMM_WORLD));
-    process.itself.get_or_init(|| Communicator::predefined(process, MPI_COMM_SELF));
+    process.world.set(Communicator::predefined(process, MPI_COMM_WORLD));
+    process.itself.set(Communicator::predefined(process, MPI_COMM_SELF));
 }
 
 /// Gives out `count` fresh context numbers and returns the first.
@@ -268,7 +269,7 @@ fn split(
     let mine = members.iter().position(|&(_, rank)| rank == parent.values.rank);
     let rank = mine.expect("a rank with a color is among its members") as u32;
     let ranks: Vec<u32> = members.iter().map(|&(_, r)| parent.values.group.world_rank(r)).collect();
-    let group = Group::from_ranks(&ranks);
+    let group = Group::from_ranks(&ranks).with_origin(parent.values.group.origin());
     let values = Values { context: first_context + nth as u32, rank, group, remote: None };
     Ok(Some(publish(process, Communicator::new(values, parent.error_handler()), newcomm)))
 }

@@ -2,7 +2,8 @@
 
 use crate::communicators::Communicator;
 use crate::error_classes::describe;
-use crate::process::{INITIALIZED, Process, Ref};
+use crate::error_handlers::Destination;
+use crate::process::Process;
 use crate::{callbacks, check, failures, host, strings};
 use core::ffi::{c_char, c_int};
 use std::sync::Arc;
@@ -22,6 +23,10 @@ pub enum Object {
     Window(abi::Win),
     /// A file argument.
     File(abi::File),
+    /// A group argument: the session it comes from.
+    Group(abi::Group),
+    /// An error handler argument, of a procedure that makes an object of the kind.
+    Argument(abi::Errhandler, HandlerKind),
     /// No object: the handler of `MPI_COMM_SELF`.
     None,
 }
@@ -74,6 +79,8 @@ pub struct ErrorHandler {
 impl ErrorHandler {
     /// The handler of a communicator nobody has set one for.
     pub const FATAL: Self = Self { handle: MPI_ERRORS_ARE_FATAL, action: Action::Fatal };
+    /// The handler of files.
+    pub const RETURN: Self = Self { handle: MPI_ERRORS_RETURN, action: Action::Return };
 }
 
 /// The error classes and codes a rank has added.
@@ -121,39 +128,31 @@ impl ErrorCodes {
 pub fn raise(call: &'static str, object: Object, error: Error) -> c_int {
     let process = Process::any();
     let object = error.comm.map_or(object, Object::Communicator);
-    let found = match object {
-        Object::Communicator(handle) => process.communicator(handle).ok(),
-        _ => None,
-    };
-    // What concerns no communicator goes to the handler of MPI_COMM_SELF, but does not happen on it.
-    let named = found.is_some();
-    let communicator = found.or_else(|| process.itself.get().map(Ref::Borrowed));
-    let story = failures::story(process, call, communicator.as_deref().filter(|_| named), &error);
-    let handler = match &communicator {
-        Some(communicator) if process.phase() == INITIALIZED => communicator.error_handler(),
-        _ => ErrorHandler::FATAL,
-    };
+    let destination = Destination::of(process, object);
+    let story = failures::story(process, call, destination.title.as_deref(), &error);
     process.failures.record(error.class, story.clone());
-    handle(process, &handler, communicator.as_deref(), error.class, &story)
+    handle(process, &destination, error.class, &story)
+}
+
+/// Lets the handler of `object` act on a code that the program raises, in the procedure `call`.
+pub(crate) fn call(call: &'static str, object: Object, code: c_int) {
+    let process = Process::any();
+    let destination = Destination::of(process, object);
+    let story = process.failures.latest(code).unwrap_or_else(|| {
+        let error = Error::new(code, format!("errorcode is {code}, raised by the program"));
+        failures::story(process, call, destination.title.as_deref(), &error)
+    });
+    handle(process, &destination, code, &story);
 }
 
 /// Lets an error handler act on a code and returns what the caller gets.
-fn handle(
-    process: &Process,
-    handler: &ErrorHandler,
-    communicator: Option<&Communicator>,
-    code: c_int,
-    story: &str,
-) -> c_int {
-    match &handler.action {
+fn handle(process: &Process, destination: &Destination, code: c_int, story: &str) -> c_int {
+    match &destination.handler.action {
         Action::Return => code,
-        Action::User(function) => {
-            let handle = communicator.map_or(MPI_COMM_NULL, Communicator::handle);
-            callbacks::error_handler(function.address, handle.0, code)
-        }
+        Action::User(function) => callbacks::error_handler(function.address, destination.object, code),
         Action::Fatal | Action::Abort => {
             let (class, meaning) = describe(code).unwrap_or(("a user's error code", "see its string"));
-            let which = match &handler.action {
+            let which = match &destination.handler.action {
                 Action::Abort => "MPI_ERRORS_ABORT",
                 _ => "MPI_ERRORS_ARE_FATAL",
             };
@@ -186,7 +185,11 @@ fn live(process: &Process, handle: abi::Errhandler) -> Result<Arc<UserHandler>> 
     Ok(found)
 }
 
-fn handler(process: &Process, handle: abi::Errhandler, kind: HandlerKind) -> Result<ErrorHandler> {
+/// Returns the handler of a handle, for an object of a kind.
+///
+/// # Errors
+/// `MPI_ERR_ERRHANDLER`
+pub(crate) fn handler(process: &Process, handle: abi::Errhandler, kind: HandlerKind) -> Result<ErrorHandler> {
     let action = match handle {
         MPI_ERRORS_ARE_FATAL => Action::Fatal,
         MPI_ERRORS_ABORT => Action::Abort,
@@ -212,7 +215,7 @@ pub fn comm_create_errhandler(function: abi::Callback, errhandler: Out<abi::Errh
     create(function, errhandler, HandlerKind::Communicator)
 }
 
-fn create(function: abi::Callback, errhandler: Out<abi::Errhandler>, kind: HandlerKind) -> Result {
+pub(crate) fn create(function: abi::Callback, errhandler: Out<abi::Errhandler>, kind: HandlerKind) -> Result {
     check::output(errhandler, "errhandler")?;
     if function.is_null() {
         return Err(Error::new(MPI_ERR_ARG, "the error handler function is a null pointer"));
@@ -241,12 +244,16 @@ pub fn comm_set_errhandler(comm: abi::Comm, errhandler: abi::Errhandler) -> Resu
 pub fn comm_get_errhandler(comm: abi::Comm, errhandler: Out<abi::Errhandler>) -> Result {
     check::output(errhandler, "errhandler")?;
     let process = Process::current()?;
-    let found = process.communicator(comm)?.error_handler();
-    if let Action::User(user) = &found.action {
+    give(&process.communicator(comm)?.error_handler(), errhandler);
+    Ok(())
+}
+
+/// Gives out the handle of a handler; the program has to free it.
+pub(crate) fn give(handler: &ErrorHandler, errhandler: Out<abi::Errhandler>) {
+    if let Action::User(user) = &handler.action {
         user.references.fetch_add(1, Ordering::Relaxed);
     }
-    errhandler.set(found.handle);
-    Ok(())
+    errhandler.set(handler.handle);
 }
 
 /// `MPI_Errhandler_free`
@@ -276,12 +283,8 @@ pub fn errhandler_free(errhandler: Out<abi::Errhandler>) -> Result {
 /// None of its own: the code is raised on the communicator, and success is returned if the handler returns.
 pub fn comm_call_errhandler(comm: abi::Comm, errorcode: c_int) -> Result {
     let process = Process::current()?;
-    let communicator = process.communicator(comm)?;
-    let story = process.failures.latest(errorcode).unwrap_or_else(|| {
-        let error = Error::new(errorcode, format!("errorcode is {errorcode}, raised by the program"));
-        failures::story(process, "MPI_Comm_call_errhandler", Some(&communicator), &error)
-    });
-    handle(process, &communicator.error_handler(), Some(&communicator), errorcode, &story);
+    process.communicator(comm)?;
+    call("MPI_Comm_call_errhandler", Object::Communicator(comm), errorcode);
     Ok(())
 }
 

@@ -48,14 +48,9 @@ impl Failures {
     }
 }
 
-/// Tells an error: which call on which communicator, of which rank, failed why.
-pub(crate) fn story(
-    process: &Process,
-    call: &str,
-    communicator: Option<&Communicator>,
-    error: &Error,
-) -> String {
-    let on = communicator.map(|c| format!(" on {}", title(c))).unwrap_or_default();
+/// Tells an error: which call on which object (by its title), of which rank, failed why.
+pub(crate) fn story(process: &Process, call: &str, title: Option<&str>, error: &Error) -> String {
+    let on = title.map(|title| format!(" on {title}")).unwrap_or_default();
     format!("{call}{on}, rank {} of {}: {}", process.world_rank, process.world_size, error.message)
 }
 

@@ -16,6 +16,17 @@ pub trait Host: Send + Sync {
         0
     }
 
+    /// Returns what was said when a rank's program was started, as pairs of `MPI_INFO_ENV`.
+    fn launch_info(&self, _rank: u32) -> Vec<(String, String)> {
+        let arguments: Vec<String> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
+        let Some((command, rest)) = arguments.split_first() else { return Vec::new() };
+        vec![
+            ("command".into(), command.clone()),
+            ("argv".into(), rest.join(" ")),
+            ("maxprocs".into(), "1".into()),
+        ]
+    }
+
     /// Returns the name of the machine.
     fn name(&self) -> String {
         let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();

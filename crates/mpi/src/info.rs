@@ -1,7 +1,7 @@
 //! Info objects (chapter 10): ordered sets of string keys and values.
 
-use crate::process::Process;
-use crate::{check, strings};
+use crate::process::{NOT_INITIALIZED, Process};
+use crate::{check, host, strings};
 use core::ffi::{c_char, c_int};
 use std::sync::Arc;
 use weft_base::constants::*;
@@ -28,12 +28,25 @@ impl Info {
     }
 }
 
-/// Returns the info object of a handle; `MPI_INFO_ENV` is built from the job.
+/// Returns the info object of a handle; `MPI_INFO_NULL` is refused.
 fn find(handle: abi::Info) -> Result<Arc<Info>> {
+    let process = Process::any();
     match handle {
-        MPI_INFO_ENV => Ok(Arc::new(environment())),
-        _ => Process::any().infos.get(handle.0),
+        MPI_INFO_ENV if process.phase() == NOT_INITIALIZED => {
+            let text = "MPI_INFO_ENV is valid after MPI_Init only; MPI_Info_create_env gives the same before";
+            Err(Error::new(MPI_ERR_INFO, text))
+        }
+        MPI_INFO_ENV => Ok(process.environment_info.get_or_init(|| Arc::new(environment(None))).clone()),
+        _ => process.infos.get(handle.0),
     }
+}
+
+/// Returns the info object of a handle that is to be changed.
+fn find_mutable(handle: abi::Info) -> Result<Arc<Info>> {
+    if handle == MPI_INFO_ENV {
+        return Err(Error::new(MPI_ERR_INFO, "MPI_INFO_ENV cannot be changed; duplicate it first"));
+    }
+    find(handle)
 }
 
 /// Returns the pairs of an optional info argument: none for `MPI_INFO_NULL`.
@@ -44,29 +57,30 @@ pub fn optional(handle: abi::Info) -> Result<Vec<(String, String)>> {
     if handle == MPI_INFO_NULL { Ok(Vec::new()) } else { Ok(find(handle)?.pairs()) }
 }
 
-fn environment() -> Info {
-    let mut pairs = Vec::new();
-    let mut arguments = std::env::args();
-    if let Some(command) = arguments.next() {
-        pairs.push(("command".into(), command));
+/// Tells how the program was started. `arguments` are those the program says it has.
+fn environment(arguments: Option<Vec<String>>) -> Info {
+    let mut pairs = host::host().launch_info(Process::any().world_rank);
+    if let Some((command, rest)) = arguments.as_deref().and_then(<[String]>::split_first) {
+        pairs.retain(|(key, _)| key != "command" && key != "argv");
+        pairs.insert(0, ("command".into(), command.clone()));
+        pairs.insert(1, ("argv".into(), rest.join(" ")));
     }
-    pairs.push(("maxprocs".into(), crate::host::host().size().to_string()));
-    pairs.push(("host".into(), crate::host::host().name()));
+    pairs.push(("host".into(), host::host().name()));
+    pairs.push(("arch".into(), std::env::consts::ARCH.into()));
     if let Ok(directory) = std::env::current_dir() {
         pairs.push(("wdir".into(), directory.to_string_lossy().into_owned()));
     }
-    pairs.push(("thread_level".into(), "MPI_THREAD_MULTIPLE".into()));
     Info::new(pairs)
 }
 
 fn key_argument(key: In<c_char>) -> Result<String> {
     let key = strings::read(key, "key")?;
-    let key = key.trim_matches(' ');
-    if key.is_empty() || key.len() >= MPI_MAX_INFO_KEY as usize {
-        let text = format!("key has {} characters; it must have 1 to {}", key.len(), MPI_MAX_INFO_KEY - 1);
+    let length = strings::length(&key);
+    if length == 0 || length >= MPI_MAX_INFO_KEY as usize {
+        let text = format!("key has {length} characters; it must have 1 to {}", MPI_MAX_INFO_KEY - 1);
         return Err(Error::new(MPI_ERR_INFO_KEY, text));
     }
-    Ok(key.to_owned())
+    Ok(key)
 }
 
 /// `MPI_Info_create`
@@ -86,15 +100,12 @@ pub fn info_create(info: Out<abi::Info>) -> Result {
 pub fn info_set(info: abi::Info, key: In<c_char>, value: In<c_char>) -> Result {
     let key = key_argument(key)?;
     let value = strings::read(value, "value")?;
-    let value = value.trim_matches(' ').to_owned();
-    if value.len() >= MPI_MAX_INFO_VAL as usize {
-        let text = format!("value has {} characters; {} fit", value.len(), MPI_MAX_INFO_VAL - 1);
+    let length = strings::length(&value);
+    if length > MPI_MAX_INFO_VAL as usize {
+        let text = format!("value has {length} characters; {MPI_MAX_INFO_VAL} fit");
         return Err(Error::new(MPI_ERR_INFO_VALUE, text));
     }
-    if info == MPI_INFO_ENV {
-        return Err(Error::new(MPI_ERR_INFO, "MPI_INFO_ENV cannot be changed; duplicate it first"));
-    }
-    let object = find(info)?;
+    let object = find_mutable(info)?;
     let mut pairs = object.0.lock();
     match pairs.iter_mut().find(|(k, _)| *k == key) {
         Some((_, old)) => *old = value,
@@ -109,7 +120,7 @@ pub fn info_set(info: abi::Info, key: In<c_char>, value: In<c_char>) -> Result {
 /// `MPI_ERR_INFO`, `MPI_ERR_INFO_KEY`, `MPI_ERR_INFO_NOKEY`
 pub fn info_delete(info: abi::Info, key: In<c_char>) -> Result {
     let key = key_argument(key)?;
-    let object = find(info)?;
+    let object = find_mutable(info)?;
     let mut pairs = object.0.lock();
     let before = pairs.len();
     pairs.retain(|(k, _)| *k != key);
@@ -141,7 +152,7 @@ pub fn info_get_string(
             check::output(value, "value")?;
             strings::write(&found, value, room, buflen);
         }
-        buflen.set(found.len() as c_int + 1);
+        buflen.set(strings::length(&found) as c_int + 1);
     }
     Ok(())
 }
@@ -186,7 +197,7 @@ pub fn info_get_valuelen(info: abi::Info, key: In<c_char>, valuelen: Out<c_int>,
     let found = find(info)?.get(&key_argument(key)?);
     flag.set(c_int::from(found.is_some()));
     if let Some(found) = found {
-        valuelen.set(found.len() as c_int);
+        valuelen.set(strings::length(&found) as c_int);
     }
     Ok(())
 }
@@ -234,17 +245,29 @@ pub fn info_dup(info: abi::Info, newinfo: Out<abi::Info>) -> Result {
 /// `MPI_ERR_INFO`, `MPI_ERR_ARG`
 pub fn info_free(info: Out<abi::Info>) -> Result {
     check::output(info, "info")?;
-    Process::any().infos.remove(info.get_at(0).0)?;
+    let handle = info.get_at(0);
+    find_mutable(handle)?;
+    Process::any().infos.remove(handle.0)?;
     info.set(MPI_INFO_NULL);
     Ok(())
 }
 
-/// `MPI_Info_create_env`
+/// `MPI_Info_create_env`: `argv` has `argc` elements, or is null.
 ///
 /// # Errors
 /// `MPI_ERR_ARG`
-pub fn info_create_env(_argc: c_int, _argv: In<*mut c_char>, info: Out<abi::Info>) -> Result {
+pub fn info_create_env(argc: c_int, argv: In<*mut c_char>, info: Out<abi::Info>) -> Result {
     check::output(info, "info")?;
-    info.set(abi::Info(Process::any().infos.insert(Arc::new(environment()))));
+    let length = if argv.is_null() { 0 } else { check::length(argc, "argc")? };
+    let argument = |pointer: *mut c_char| strings::read(pointer_argument(pointer), "an element of argv");
+    let arguments = argv.to_vec(length).into_iter().map(argument).collect::<Result<Vec<String>>>()?;
+    let described = environment((!arguments.is_empty()).then_some(arguments));
+    info.set(abi::Info(Process::any().infos.insert(Arc::new(described))));
     Ok(())
+}
+
+#[allow(unsafe_code)]
+fn pointer_argument(pointer: *mut c_char) -> In<c_char> {
+    // SAFETY: an element of the program's `argv`: null or a string.
+    unsafe { In::new(pointer) }
 }

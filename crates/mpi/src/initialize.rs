@@ -42,6 +42,9 @@ fn start() -> Result {
         INITIALIZED => return Err(Error::new(MPI_ERR_OTHER, "MPI is initialised already")),
         _ => return Err(Error::new(MPI_ERR_OTHER, "MPI was finalised and cannot be initialised again")),
     }
+    if process.initializer.set(weft_sched::current()).is_err() {
+        return Err(Error::new(MPI_ERR_OTHER, "MPI is being initialised by another thread"));
+    }
     communicators::create_predefined(process);
     process.messages.get_or_init(|| Messages::connect(process));
     process.set_phase(INITIALIZED);
@@ -73,15 +76,27 @@ pub fn finalized(flag: Out<c_int>) -> Result {
 /// # Errors
 /// `MPI_ERR_OTHER` when MPI is not initialised; the code of a delete function.
 pub fn finalize() -> Result {
-    let process = Process::current()?;
-    let itself = process.communicator(MPI_COMM_SELF)?;
-    itself.attributes.delete_at_end(MPI_COMM_SELF.0)?;
+    let process = in_world_model()?;
+    process.communicator(MPI_COMM_SELF)?.attributes.delete_at_end(MPI_COMM_SELF.0)?;
+    process.itself.clear();
     let world = process.communicator(MPI_COMM_WORLD)?;
     world.attributes.delete_at_end(MPI_COMM_WORLD.0)?;
     // Peers may still need this rank's buffers (a rendezvous send whose request was freed).
     world.team.barrier()?;
+    process.world.clear();
+    process.discard_derived(0);
     process.set_phase(FINALIZED);
     Ok(())
+}
+
+/// Returns the calling rank, which must be between `MPI_Init` and `MPI_Finalize`; a session is not enough.
+fn in_world_model() -> Result<&'static Process> {
+    let process = Process::any();
+    match process.phase() {
+        INITIALIZED => Ok(process),
+        NOT_INITIALIZED => Err(Error::new(MPI_ERR_OTHER, "called before MPI_Init, which comes first")),
+        _ => Err(Error::new(MPI_ERR_OTHER, "called after MPI_Finalize")),
+    }
 }
 
 /// `MPI_Query_thread`
@@ -101,8 +116,9 @@ pub fn query_thread(provided: Out<c_int>) -> Result {
 /// `MPI_ERR_ARG`
 pub fn is_thread_main(flag: Out<c_int>) -> Result {
     check::output(flag, "flag")?;
-    let process = Process::current()?;
-    flag.set(c_int::from(core::ptr::eq(process.main_thread, weft_sched::current())));
+    let process = in_world_model()?;
+    let main = process.initializer.get();
+    flag.set(c_int::from(main.is_some_and(|&main| core::ptr::eq(main, weft_sched::current()))));
     Ok(())
 }
 

@@ -4,13 +4,14 @@
 use crate::attributes::PredefinedValues;
 use crate::communicators::Communicator;
 use crate::datatypes::DatatypeState;
-use crate::errors::{ErrorCodes, UserHandler};
+use crate::errors::{ErrorCodes, ErrorHandler, UserHandler};
 use crate::failures::Failures;
 use crate::info::Info;
 use crate::keyvals::Keyvals;
 use crate::messages::Messages;
+use crate::sessions::Session;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use weft_base::constants::*;
 use weft_base::handle::Kind;
@@ -19,8 +20,9 @@ use weft_base::{Error, Result, abi};
 use weft_comm::Group;
 use weft_datatype::Datatype;
 use weft_op::Op;
+use weft_sync::Lock;
 
-/// Before `MPI_Init`.
+/// The phase of the world model before `MPI_Init`.
 pub const NOT_INITIALIZED: u32 = 0;
 /// Between `MPI_Init` and `MPI_Finalize`.
 pub const INITIALIZED: u32 = 1;
@@ -46,6 +48,34 @@ impl<T> Deref for Ref<'_, T> {
     }
 }
 
+/// The phase in the state word.
+const PHASE: u32 = 3;
+/// One session in the state word.
+const SESSION: u32 = 4;
+
+/// `MPI_COMM_WORLD` or `MPI_COMM_SELF`: there between `MPI_Init` and `MPI_Finalize`.
+#[derive(Default)]
+pub struct Predefined(AtomicPtr<Communicator>);
+
+impl Predefined {
+    /// Returns the communicator, if it is valid.
+    #[inline]
+    pub fn get(&self) -> Option<&Communicator> {
+        // SAFETY: null or what `set` leaked.
+        unsafe { self.0.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Makes it valid.
+    pub(crate) fn set(&self, communicator: Communicator) {
+        self.0.store(Box::into_raw(Box::new(communicator)), Ordering::Release);
+    }
+
+    /// Makes it invalid. Its memory stays, because other threads may be using it.
+    pub(crate) fn clear(&self) {
+        self.0.store(core::ptr::null_mut(), Ordering::Release);
+    }
+}
+
 /// One rank's state. Lives for ever once created: a thread may be in the library while the rank ends.
 pub struct Process {
     /// The rank's number in the job.
@@ -54,10 +84,19 @@ pub struct Process {
     pub world_size: u32,
     /// The rank's own thread, the one that runs its `main`.
     pub main_thread: &'static weft_sched::Thread,
-    phase: AtomicU32,
-    pub(crate) world: OnceLock<Communicator>,
-    pub(crate) itself: OnceLock<Communicator>,
+    /// The phase of the world model, and above it the number of sessions that are not finalised: one word, because
+    /// every call asks whether the library may be used.
+    state: AtomicU32,
+    /// The thread that called `MPI_Init`.
+    pub(crate) initializer: OnceLock<&'static weft_sched::Thread>,
+    used_sessions: AtomicBool,
+    pub(crate) world: Predefined,
+    pub(crate) itself: Predefined,
     pub(crate) messages: OnceLock<Messages>,
+    /// Sessions that are not finalised.
+    pub sessions: Table<Session>,
+    /// The error handler of file operations that have no file.
+    pub(crate) default_file_handler: Lock<ErrorHandler>,
     /// Communicators the user created.
     pub communicators: Table<Communicator>,
     /// Groups the user created.
@@ -72,6 +111,8 @@ pub struct Process {
     pub error_handlers: Table<UserHandler>,
     /// Info objects the user created.
     pub infos: Table<Info>,
+    /// `MPI_INFO_ENV`
+    pub(crate) environment_info: OnceLock<Arc<Info>>,
     /// Attribute keys.
     pub keyvals: Keyvals,
     /// The values of the predefined attributes of communicators.
@@ -93,10 +134,14 @@ impl Process {
             world_rank,
             world_size,
             main_thread,
-            phase: AtomicU32::new(NOT_INITIALIZED),
-            world: OnceLock::new(),
-            itself: OnceLock::new(),
+            state: AtomicU32::new(NOT_INITIALIZED),
+            initializer: OnceLock::new(),
+            used_sessions: AtomicBool::new(false),
+            world: Predefined::default(),
+            itself: Predefined::default(),
             messages: OnceLock::new(),
+            sessions: Table::new(Kind::Session, world_rank),
+            default_file_handler: Lock::new(ErrorHandler::RETURN),
             communicators: Table::new(Kind::Comm, world_rank),
             groups: Table::new(Kind::Group, world_rank),
             datatypes: Table::new(Kind::Datatype, world_rank),
@@ -104,6 +149,7 @@ impl Process {
             operations: Table::new(Kind::Op, world_rank),
             error_handlers: Table::new(Kind::Errhandler, world_rank),
             infos: Table::new(Kind::Info, world_rank),
+            environment_info: OnceLock::new(),
             keyvals: Keyvals::default(),
             predefined_attributes: PredefinedValues::default(),
             error_codes: ErrorCodes::default(),
@@ -140,14 +186,39 @@ impl Process {
         }
     }
 
-    /// Returns the calling thread's rank, which must be between `MPI_Init` and `MPI_Finalize`.
+    /// Returns the calling thread's rank, which must be between `MPI_Init` and `MPI_Finalize` or have a session.
     ///
     /// # Errors
     /// `MPI_ERR_OTHER` before and after.
     #[inline]
     pub fn current() -> Result<&'static Self> {
         let process = Self::any();
-        if process.phase() == INITIALIZED { Ok(process) } else { Err(process.wrong_phase()) }
+        if process.is_active() { Ok(process) } else { Err(process.wrong_phase()) }
+    }
+
+    /// Tells whether the world model or a session makes the library usable.
+    #[inline]
+    pub fn is_active(&self) -> bool {
+        self.state.load(Ordering::Acquire) & !FINALIZED != 0
+    }
+
+    /// Returns the number of sessions that are not finalised.
+    pub fn live_sessions(&self) -> u32 {
+        self.state.load(Ordering::Acquire) / SESSION
+    }
+
+    /// Tells whether the rank has used the library and will not any more, as far as one can know.
+    pub fn has_finished(&self) -> bool {
+        !self.is_active() && (self.phase() == FINALIZED || self.used_sessions.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn count_session(&self) {
+        self.used_sessions.store(true, Ordering::Relaxed);
+        self.state.fetch_add(SESSION, Ordering::AcqRel);
+    }
+
+    pub(crate) fn uncount_session(&self) {
+        self.state.fetch_sub(SESSION, Ordering::AcqRel);
     }
 
     #[cold]
@@ -159,14 +230,15 @@ impl Process {
         Error::new(MPI_ERR_OTHER, text)
     }
 
-    /// Returns [`NOT_INITIALIZED`], [`INITIALIZED`] or [`FINALIZED`].
+    /// Returns the phase of the world model: [`NOT_INITIALIZED`], [`INITIALIZED`] or [`FINALIZED`].
     #[inline]
     pub fn phase(&self) -> u32 {
-        self.phase.load(Ordering::Acquire)
+        self.state.load(Ordering::Acquire) & PHASE
     }
 
     pub(crate) fn set_phase(&self, phase: u32) {
-        self.phase.store(phase, Ordering::Release);
+        // Both updates always succeed; phases only grow.
+        self.state.fetch_xor(self.phase() ^ phase, Ordering::AcqRel);
     }
 
     /// Returns a communicator by handle.
@@ -186,8 +258,26 @@ impl Process {
         }
     }
 
+    #[cold]
+    fn not_in_world_model(&self) -> Error {
+        let when = if self.phase() == NOT_INITIALIZED { "before MPI_Init" } else { "after MPI_Finalize" };
+        let text = format!("MPI_COMM_WORLD and MPI_COMM_SELF are not valid {when}");
+        Error::new(MPI_ERR_COMM, text)
+    }
+
     fn created_communicator(&self, handle: abi::Comm) -> Result<Ref<'_, Communicator>> {
+        if [MPI_COMM_WORLD, MPI_COMM_SELF].contains(&handle) {
+            return Err(self.not_in_world_model());
+        }
         self.communicators.get(handle.0).map(Ref::Owned)
+    }
+
+    /// Returns a session by handle.
+    ///
+    /// # Errors
+    /// `MPI_ERR_SESSION`
+    pub fn session(&self, handle: abi::Session) -> Result<Arc<Session>> {
+        self.sessions.get(handle.0)
     }
 
     /// Returns a datatype by handle.

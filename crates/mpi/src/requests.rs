@@ -1,7 +1,7 @@
 //! Completing requests: wait, test, status, free, cancel (chapter 3).
 
 use crate::check;
-use crate::failures::story;
+use crate::failures::{story, title};
 use crate::messages::{Messages, store_status, store_status_at};
 use crate::process::Process;
 use core::ffi::c_int;
@@ -139,7 +139,8 @@ fn all_failures(completions: &[Completion]) -> String {
     let mut failed = completions.iter().enumerate().filter_map(|(i, c)| Some((i, c.comm, c.error.as_ref()?)));
     for (_, comm, error) in failed.clone().collect::<Vec<_>>().into_iter().rev() {
         let communicator = process.communicator(comm).ok();
-        process.failures.record(error.class, story(process, call, communicator.as_deref(), error));
+        let on = communicator.as_deref().map(title);
+        process.failures.record(error.class, story(process, call, on.as_deref(), error));
     }
     let first = failed.next().map(|(i, _, error)| format!("the operation of status {i} failed: {error}"));
     let others = match failed.count() {

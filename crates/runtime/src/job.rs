@@ -12,7 +12,7 @@ use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use weft_base::host::{NodeHooks, RankEnd, Variable};
 use weft_base::job::{Job, RankState, Report};
 use weft_loader::{Copy, Program};
-use weft_mpi::process::{FINALIZED, INITIALIZED, Process};
+use weft_mpi::process::{INITIALIZED, Process};
 use weft_sched::Thread;
 
 /// The names under which programs need the library.
@@ -78,6 +78,10 @@ impl weft_mpi::host::Host for Host {
 
     fn application_number(&self, rank: u32) -> i32 {
         self.0.block_of(rank) as i32
+    }
+
+    fn launch_info(&self, rank: u32) -> Vec<(String, String)> {
+        self.0.description.blocks[self.0.block_of(rank)].info()
     }
 }
 
@@ -235,14 +239,17 @@ impl Held {
         let code = code & 0xff;
         // SAFETY: null, or the process that this rank's thread created.
         let mpi = unsafe { me.process().cast::<Process>().as_ref() };
-        let mpi_phase = mpi.map(Process::phase);
-        if code != 0 && mpi_phase != Some(FINALIZED) {
-            let when = if mpi_phase == Some(INITIALIZED) { " without MPI_Finalize" } else { "" };
+        let missing = mpi.and_then(|process| match process.phase() {
+            INITIALIZED => Some(["MPI_Init", "MPI_Finalize"]),
+            _ if process.live_sessions() > 0 => Some(["MPI_Session_init", "MPI_Session_finalize"]),
+            _ => None,
+        });
+        if code != 0 && !mpi.is_some_and(Process::has_finished) {
+            let when = missing.map(|[_, end]| format!(" without {end}")).unwrap_or_default();
             self.fail(rank, code, format!("exited with code {code}{when}"), how);
         }
-        if mpi_phase == Some(INITIALIZED) {
-            let message = "exited with code 0 after MPI_Init but without MPI_Finalize";
-            self.fail(rank, 1, message.into(), how);
+        if let Some([begin, end]) = missing {
+            self.fail(rank, 1, format!("exited with code 0 after {begin} but without {end}"), how);
         }
         if code != 0 {
             let _ = self.failure.compare_exchange(-1, code.into(), Ordering::AcqRel, Ordering::Acquire);

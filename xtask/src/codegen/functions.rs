@@ -165,6 +165,10 @@ fn object(procedure: &Procedure, large: bool, wrapped: bool) -> String {
         ("MPI_File", "File"),
     ];
     let typed = || procedure.parameters.iter().filter_map(|p| p.c_type(large).map(|c| (p, c)));
+    // These have no file yet; the default error handler of files belongs to MPI_FILE_NULL.
+    if ["MPI_File_open", "MPI_File_delete"].contains(&procedure.name.as_str()) {
+        return "|| Object::File(weft_base::constants::MPI_FILE_NULL)".into();
+    }
     for (parameter, c) in typed() {
         if let Some((_, variant)) = KINDS.iter().find(|(k, _)| *k == c) {
             return format!("|| Object::{variant}({})", rust_parameter(&parameter.name));
@@ -182,11 +186,22 @@ fn object(procedure: &Procedure, large: bool, wrapped: bool) -> String {
             }
         }
     }
+    // The procedure makes an object with this handler, which already takes the procedure's own errors.
+    if let Some((parameter, _)) = typed().find(|(_, c)| *c == "MPI_Errhandler")
+        && procedure.name.contains("_init") | procedure.name.contains("_create_from_group")
+    {
+        let kind = if procedure.name.starts_with("MPI_Session") { "Session" } else { "Communicator" };
+        let name = rust_parameter(&parameter.name);
+        return format!("|| Object::Argument({name}, weft_mpi::errors::HandlerKind::{kind})");
+    }
+    if let Some((parameter, _)) = typed().find(|(_, c)| *c == "MPI_Group") {
+        return format!("|| Object::Group({})", rust_parameter(&parameter.name));
+    }
     "|| Object::None".into()
 }
 
 fn object_uses(object: &str, name: &str) -> bool {
-    object.contains(&format!("({name})"))
+    object.contains(&format!("({name})")) || object.contains(&format!("({name},"))
 }
 
 fn rust_parameter(name: &str) -> String {

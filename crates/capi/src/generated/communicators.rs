@@ -29,10 +29,12 @@ unsafe extern "C" fn PMPI_Comm_create_from_group(
     _group: abi::Group,
     _stringtag: *const c_char,
     _info: abi::Info,
-    _errhandler: abi::Errhandler,
+    errhandler: abi::Errhandler,
     _newcomm: *mut abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Comm_create_from_group", || Object::None)
+    entry::unsupported("MPI_Comm_create_from_group", || {
+        Object::Argument(errhandler, weft_mpi::errors::HandlerKind::Communicator)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -284,7 +286,7 @@ unsafe extern "C" fn PMPI_Group_compare(
     entry::begin(&"MPI_Group_compare");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_compare(group1, group2, Out::new(result_)) };
-    entry::finish("MPI_Group_compare", result, || Object::None)
+    entry::finish("MPI_Group_compare", result, || Object::Group(group1))
 }
 
 #[unsafe(no_mangle)]
@@ -296,7 +298,7 @@ unsafe extern "C" fn PMPI_Group_difference(
     entry::begin(&"MPI_Group_difference");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_difference(group1, group2, Out::new(newgroup)) };
-    entry::finish("MPI_Group_difference", result, || Object::None)
+    entry::finish("MPI_Group_difference", result, || Object::Group(group1))
 }
 
 #[unsafe(no_mangle)]
@@ -309,7 +311,7 @@ unsafe extern "C" fn PMPI_Group_excl(
     entry::begin(&"MPI_Group_excl");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_excl(group, n, In::new(ranks), Out::new(newgroup)) };
-    entry::finish("MPI_Group_excl", result, || Object::None)
+    entry::finish("MPI_Group_excl", result, || Object::Group(group))
 }
 
 #[unsafe(no_mangle)]
@@ -323,10 +325,15 @@ unsafe extern "C" fn PMPI_Group_free(group: *mut abi::Group) -> c_int {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Group_from_session_pset(
     session: abi::Session,
-    _pset_name: *const c_char,
-    _newgroup: *mut abi::Group,
+    pset_name: *const c_char,
+    newgroup: *mut abi::Group,
 ) -> c_int {
-    entry::unsupported("MPI_Group_from_session_pset", || Object::Session(session))
+    entry::begin(&"MPI_Group_from_session_pset");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::sessions::group_from_session_pset(session, In::new(pset_name), Out::new(newgroup))
+    };
+    entry::finish("MPI_Group_from_session_pset", result, || Object::Session(session))
 }
 
 #[unsafe(no_mangle)]
@@ -339,7 +346,7 @@ unsafe extern "C" fn PMPI_Group_incl(
     entry::begin(&"MPI_Group_incl");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_incl(group, n, In::new(ranks), Out::new(newgroup)) };
-    entry::finish("MPI_Group_incl", result, || Object::None)
+    entry::finish("MPI_Group_incl", result, || Object::Group(group))
 }
 
 #[unsafe(no_mangle)]
@@ -351,7 +358,7 @@ unsafe extern "C" fn PMPI_Group_intersection(
     entry::begin(&"MPI_Group_intersection");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_intersection(group1, group2, Out::new(newgroup)) };
-    entry::finish("MPI_Group_intersection", result, || Object::None)
+    entry::finish("MPI_Group_intersection", result, || Object::Group(group1))
 }
 
 #[unsafe(no_mangle)]
@@ -364,7 +371,7 @@ unsafe extern "C" fn PMPI_Group_range_excl(
     entry::begin(&"MPI_Group_range_excl");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_range_excl(group, n, In::new(ranges), Out::new(newgroup)) };
-    entry::finish("MPI_Group_range_excl", result, || Object::None)
+    entry::finish("MPI_Group_range_excl", result, || Object::Group(group))
 }
 
 #[unsafe(no_mangle)]
@@ -377,7 +384,7 @@ unsafe extern "C" fn PMPI_Group_range_incl(
     entry::begin(&"MPI_Group_range_incl");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_range_incl(group, n, In::new(ranges), Out::new(newgroup)) };
-    entry::finish("MPI_Group_range_incl", result, || Object::None)
+    entry::finish("MPI_Group_range_incl", result, || Object::Group(group))
 }
 
 #[unsafe(no_mangle)]
@@ -385,7 +392,7 @@ unsafe extern "C" fn PMPI_Group_rank(group: abi::Group, rank: *mut c_int) -> c_i
     entry::begin(&"MPI_Group_rank");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_rank(group, Out::new(rank)) };
-    entry::finish("MPI_Group_rank", result, || Object::None)
+    entry::finish("MPI_Group_rank", result, || Object::Group(group))
 }
 
 #[unsafe(no_mangle)]
@@ -393,7 +400,7 @@ unsafe extern "C" fn PMPI_Group_size(group: abi::Group, size: *mut c_int) -> c_i
     entry::begin(&"MPI_Group_size");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_size(group, Out::new(size)) };
-    entry::finish("MPI_Group_size", result, || Object::None)
+    entry::finish("MPI_Group_size", result, || Object::Group(group))
 }
 
 #[unsafe(no_mangle)]
@@ -409,7 +416,7 @@ unsafe extern "C" fn PMPI_Group_translate_ranks(
     let result = unsafe {
         weft_mpi::groups::group_translate_ranks(group1, n, In::new(ranks1), group2, Out::new(ranks2))
     };
-    entry::finish("MPI_Group_translate_ranks", result, || Object::None)
+    entry::finish("MPI_Group_translate_ranks", result, || Object::Group(group1))
 }
 
 #[unsafe(no_mangle)]
@@ -421,7 +428,7 @@ unsafe extern "C" fn PMPI_Group_union(
     entry::begin(&"MPI_Group_union");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_union(group1, group2, Out::new(newgroup)) };
-    entry::finish("MPI_Group_union", result, || Object::None)
+    entry::finish("MPI_Group_union", result, || Object::Group(group1))
 }
 
 #[unsafe(no_mangle)]
@@ -444,10 +451,12 @@ unsafe extern "C" fn PMPI_Intercomm_create_from_groups(
     _remote_leader: c_int,
     _stringtag: *const c_char,
     _info: abi::Info,
-    _errhandler: abi::Errhandler,
+    errhandler: abi::Errhandler,
     _newintercomm: *mut abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Intercomm_create_from_groups", || Object::None)
+    entry::unsupported("MPI_Intercomm_create_from_groups", || {
+        Object::Argument(errhandler, weft_mpi::errors::HandlerKind::Communicator)
+    })
 }
 
 #[unsafe(no_mangle)]

@@ -102,26 +102,37 @@ unsafe extern "C" fn PMPI_Error_string(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_File_call_errhandler(fh: abi::File, _errorcode: c_int) -> c_int {
-    entry::unsupported("MPI_File_call_errhandler", || Object::File(fh))
+unsafe extern "C" fn PMPI_File_call_errhandler(fh: abi::File, errorcode: c_int) -> c_int {
+    entry::begin(&"MPI_File_call_errhandler");
+    let result = weft_mpi::error_handlers::file_call_errhandler(fh, errorcode);
+    entry::finish("MPI_File_call_errhandler", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_create_errhandler(
-    _file_errhandler_fn: Callback,
-    _errhandler: *mut abi::Errhandler,
+    file_errhandler_fn: Callback,
+    errhandler: *mut abi::Errhandler,
 ) -> c_int {
-    entry::unsupported("MPI_File_create_errhandler", || Object::None)
+    entry::begin(&"MPI_File_create_errhandler");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::error_handlers::file_create_errhandler(file_errhandler_fn, Out::new(errhandler)) };
+    entry::finish("MPI_File_create_errhandler", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_File_get_errhandler(file: abi::File, _errhandler: *mut abi::Errhandler) -> c_int {
-    entry::unsupported("MPI_File_get_errhandler", || Object::File(file))
+unsafe extern "C" fn PMPI_File_get_errhandler(file: abi::File, errhandler: *mut abi::Errhandler) -> c_int {
+    entry::begin(&"MPI_File_get_errhandler");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::error_handlers::file_get_errhandler(file, Out::new(errhandler)) };
+    entry::finish("MPI_File_get_errhandler", result, || Object::File(file))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_File_set_errhandler(file: abi::File, _errhandler: abi::Errhandler) -> c_int {
-    entry::unsupported("MPI_File_set_errhandler", || Object::File(file))
+unsafe extern "C" fn PMPI_File_set_errhandler(file: abi::File, errhandler: abi::Errhandler) -> c_int {
+    entry::begin(&"MPI_File_set_errhandler");
+    let result = weft_mpi::error_handlers::file_set_errhandler(file, errhandler);
+    entry::finish("MPI_File_set_errhandler", result, || Object::File(file))
 }
 
 #[unsafe(no_mangle)]
@@ -183,32 +194,44 @@ unsafe extern "C" fn PMPI_Remove_error_string(errorcode: c_int) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Session_call_errhandler(session: abi::Session, _errorcode: c_int) -> c_int {
-    entry::unsupported("MPI_Session_call_errhandler", || Object::Session(session))
+unsafe extern "C" fn PMPI_Session_call_errhandler(session: abi::Session, errorcode: c_int) -> c_int {
+    entry::begin(&"MPI_Session_call_errhandler");
+    let result = weft_mpi::error_handlers::session_call_errhandler(session, errorcode);
+    entry::finish("MPI_Session_call_errhandler", result, || Object::Session(session))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Session_create_errhandler(
-    _session_errhandler_fn: Callback,
-    _errhandler: *mut abi::Errhandler,
+    session_errhandler_fn: Callback,
+    errhandler: *mut abi::Errhandler,
 ) -> c_int {
-    entry::unsupported("MPI_Session_create_errhandler", || Object::None)
+    entry::begin(&"MPI_Session_create_errhandler");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::error_handlers::session_create_errhandler(session_errhandler_fn, Out::new(errhandler))
+    };
+    entry::finish("MPI_Session_create_errhandler", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Session_get_errhandler(
     session: abi::Session,
-    _errhandler: *mut abi::Errhandler,
+    errhandler: *mut abi::Errhandler,
 ) -> c_int {
-    entry::unsupported("MPI_Session_get_errhandler", || Object::Session(session))
+    entry::begin(&"MPI_Session_get_errhandler");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::error_handlers::session_get_errhandler(session, Out::new(errhandler)) };
+    entry::finish("MPI_Session_get_errhandler", result, || Object::Session(session))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Session_set_errhandler(
     session: abi::Session,
-    _errhandler: abi::Errhandler,
+    errhandler: abi::Errhandler,
 ) -> c_int {
-    entry::unsupported("MPI_Session_set_errhandler", || Object::Session(session))
+    entry::begin(&"MPI_Session_set_errhandler");
+    let result = weft_mpi::error_handlers::session_set_errhandler(session, errhandler);
+    entry::finish("MPI_Session_set_errhandler", result, || Object::Session(session))
 }
 
 #[unsafe(no_mangle)]

@@ -15,7 +15,7 @@ unsafe extern "C" fn PMPI_File_close(_fh: *mut abi::File) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_delete(_filename: *const c_char, _info: abi::Info) -> c_int {
-    entry::unsupported("MPI_File_delete", || Object::None)
+    entry::unsupported("MPI_File_delete", || Object::File(weft_base::constants::MPI_FILE_NULL))
 }
 
 #[unsafe(no_mangle)]
@@ -317,13 +317,13 @@ unsafe extern "C" fn PMPI_File_iwrite_shared_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_open(
-    comm: abi::Comm,
+    _comm: abi::Comm,
     _filename: *const c_char,
     _amode: c_int,
     _info: abi::Info,
     _fh: *mut abi::File,
 ) -> c_int {
-    entry::unsupported("MPI_File_open", || Object::Communicator(comm))
+    entry::unsupported("MPI_File_open", || Object::File(weft_base::constants::MPI_FILE_NULL))
 }
 
 #[unsafe(no_mangle)]

@@ -183,51 +183,82 @@ unsafe extern "C" fn PMPI_Query_thread(provided: *mut c_int) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Session_finalize(_session: *mut abi::Session) -> c_int {
-    entry::unsupported("MPI_Session_finalize", || Object::None)
+unsafe extern "C" fn PMPI_Session_finalize(session: *mut abi::Session) -> c_int {
+    entry::begin(&"MPI_Session_finalize");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::sessions::session_finalize(Out::new(session)) };
+    entry::finish("MPI_Session_finalize", result, || {
+        match entry::target(
+            // SAFETY: as above.
+            unsafe { Out::new(session) },
+        ) {
+            Some(handle) => Object::Session(handle),
+            None => Object::None,
+        }
+    })
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Session_get_info(session: abi::Session, _info_used: *mut abi::Info) -> c_int {
-    entry::unsupported("MPI_Session_get_info", || Object::Session(session))
+unsafe extern "C" fn PMPI_Session_get_info(session: abi::Session, info_used: *mut abi::Info) -> c_int {
+    entry::begin(&"MPI_Session_get_info");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::sessions::session_get_info(session, Out::new(info_used)) };
+    entry::finish("MPI_Session_get_info", result, || Object::Session(session))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Session_get_nth_pset(
     session: abi::Session,
-    _info: abi::Info,
-    _n: c_int,
-    _pset_len: *mut c_int,
-    _pset_name: *mut c_char,
+    info: abi::Info,
+    n: c_int,
+    pset_len: *mut c_int,
+    pset_name: *mut c_char,
 ) -> c_int {
-    entry::unsupported("MPI_Session_get_nth_pset", || Object::Session(session))
+    entry::begin(&"MPI_Session_get_nth_pset");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::sessions::session_get_nth_pset(session, info, n, Out::new(pset_len), Out::new(pset_name))
+    };
+    entry::finish("MPI_Session_get_nth_pset", result, || Object::Session(session))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Session_get_num_psets(
     session: abi::Session,
-    _info: abi::Info,
-    _npset_names: *mut c_int,
+    info: abi::Info,
+    npset_names: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Session_get_num_psets", || Object::Session(session))
+    entry::begin(&"MPI_Session_get_num_psets");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::sessions::session_get_num_psets(session, info, Out::new(npset_names)) };
+    entry::finish("MPI_Session_get_num_psets", result, || Object::Session(session))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Session_get_pset_info(
     session: abi::Session,
-    _pset_name: *const c_char,
-    _info: *mut abi::Info,
+    pset_name: *const c_char,
+    info: *mut abi::Info,
 ) -> c_int {
-    entry::unsupported("MPI_Session_get_pset_info", || Object::Session(session))
+    entry::begin(&"MPI_Session_get_pset_info");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::sessions::session_get_pset_info(session, In::new(pset_name), Out::new(info)) };
+    entry::finish("MPI_Session_get_pset_info", result, || Object::Session(session))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Session_init(
-    _info: abi::Info,
-    _errhandler: abi::Errhandler,
-    _session: *mut abi::Session,
+    info: abi::Info,
+    errhandler: abi::Errhandler,
+    session: *mut abi::Session,
 ) -> c_int {
-    entry::unsupported("MPI_Session_init", || Object::None)
+    entry::begin(&"MPI_Session_init");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::sessions::session_init(info, errhandler, Out::new(session)) };
+    entry::finish("MPI_Session_init", result, || {
+        Object::Argument(errhandler, weft_mpi::errors::HandlerKind::Session)
+    })
 }
 
 #[unsafe(no_mangle)]
