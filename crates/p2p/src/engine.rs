@@ -37,6 +37,7 @@ use weft_base::abi::Status;
 use weft_base::{Result, constants::*, settings};
 use weft_local::{Header, PAYLOAD};
 use weft_sched::Thread;
+use weft_sync::facade::pause;
 
 /// Bounds of the protocols, the same for all ranks of a job.
 #[derive(Clone, Copy, Debug)]
@@ -311,8 +312,9 @@ impl Engine {
             }
             spins += 1;
             look = me.arrivals() != seen || (any_ring && me.rings_ready());
-            if !look && spins > 256 {
-                core::hint::spin_loop();
+            if !look {
+                // From the first look on: each look takes the line away from the core that is about to write it.
+                pause();
             }
         }
     }

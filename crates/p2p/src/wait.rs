@@ -10,6 +10,7 @@ use crate::requests::{COMPLETED_SEND, Completion, Slot};
 use core::cell::Cell;
 use weft_base::constants::MPI_REQUEST_NULL;
 use weft_base::{Result, abi};
+use weft_sync::facade::pause;
 
 /// How many failing tests in a row a thread may make before it gives way to others.
 const IMPATIENCE: u32 = 4;
@@ -63,9 +64,7 @@ impl Engine {
                 return false;
             }
             spins += 1;
-            if spins > 256 {
-                core::hint::spin_loop();
-            }
+            pause();
         }
     }
 
