@@ -1,12 +1,15 @@
 //! The private ring of a pair of ranks: a message's envelope and a short payload in one slot of [`weft_sync::Ring`], so
-//! that one cache line carries all of it.
+//! that one cache line carries all of it. Once both ranks have a ring to each other, the two share a
+//! [`Shuttle`]: an answer goes back in the line that brought the question.
 //!
 //! There is one producer: the caller of [`Ring::push`] must be the sending rank's own thread. The consumer's role
 //! belongs to whoever holds the lock of the receiving endpoint. Looking whether something is there
 //! ([`Ring::is_ready`]) is open to all.
 #![allow(unsafe_code)] // Passes on the contracts of the ring below; payloads come by address.
 
+use std::sync::{Arc, OnceLock};
 use weft_sync::ring::Payload;
+use weft_sync::{Lane, Shuttle, Side};
 
 /// Messages a ring holds.
 pub const SLOTS: u32 = 64;
@@ -51,9 +54,28 @@ impl Header {
 
 /// A ring with one producer and one consumer; see the module's page.
 #[derive(Default)]
-pub struct Ring(weft_sync::Ring<{ SLOTS as usize }>);
+pub struct Ring {
+    ring: weft_sync::Ring<{ SLOTS as usize }>,
+    /// Shared with the ring that leads back; with this ring's sender's side of it.
+    shuttle: OnceLock<(Arc<Shuttle>, Side)>,
+}
 
 impl Ring {
+    /// Lets the two rings of a pair, which lead to and fro, share a shuttle. Does nothing if they do already.
+    pub fn join(to: &Self, fro: &Self) {
+        let shuttle = Arc::new(Shuttle::new());
+        // Callers exclude each other, so either both are set or none.
+        if to.shuttle.set((shuttle.clone(), Side::First)).is_ok() {
+            let _ = fro.shuttle.set((shuttle, Side::Second));
+        }
+    }
+
+    #[inline]
+    fn lane(&self) -> Lane<'_, { SLOTS as usize }> {
+        let shuttle = self.shuttle.get().map(|(shuttle, sender)| (&**shuttle, *sender));
+        Lane { ring: &self.ring, shuttle }
+    }
+
     /// Puts a message in. Returns false, and does nothing, if the ring is full.
     ///
     /// # Safety
@@ -76,13 +98,13 @@ impl Ring {
             }
         };
         // SAFETY: the caller is the only producer.
-        unsafe { self.0.push_with(fill) }
+        unsafe { self.lane().push_with(fill) }
     }
 
     /// Tells whether a message is there.
     #[inline]
     pub fn is_ready(&self) -> bool {
-        self.0.is_ready()
+        self.lane().is_ready()
     }
 
     /// Takes the next message: calls `f` with its header and its payload, which is `header.length` bytes long.
@@ -91,13 +113,8 @@ impl Ring {
     /// The caller has the consumer's role.
     #[inline]
     pub unsafe fn pop<R>(&self, f: impl FnOnce(Header, *const u8) -> R) -> Option<R> {
-        // SAFETY: the caller's role; the message is let go of after its last use.
-        unsafe {
-            let slot = self.0.peek()?;
-            let result = f(Header::of(slot), slot[HEADER_WORDS..].as_ptr().cast());
-            self.0.pop();
-            Some(result)
-        }
+        // SAFETY: the caller's role.
+        unsafe { self.lane().pop(|slot| f(Header::of(slot), slot[HEADER_WORDS..].as_ptr().cast())) }
     }
 }
 
@@ -126,6 +143,36 @@ mod tests {
                 assert_eq!(got, Some((i, i)));
             }
             assert!(!ring.is_ready());
+        }
+    }
+
+    #[test]
+    fn joined_rings_keep_order() {
+        let (to, fro) = (Ring::default(), Ring::default());
+        let push = |ring: &Ring, i: i32| {
+            // SAFETY: this thread is producer and consumer.
+            assert!(unsafe { ring.push(header(i), (&raw const i).cast()) });
+        };
+        let pop = |ring: &Ring, i: i32| {
+            // SAFETY: as above; the payload is four bytes.
+            let got = unsafe { ring.pop(|h, p| (h.tag, p.cast::<i32>().read_unaligned())) };
+            assert_eq!(got, Some((i, i)));
+        };
+        push(&to, 0);
+        Ring::join(&to, &fro);
+        Ring::join(&to, &fro);
+        (1..5).for_each(|i| push(&to, i));
+        push(&fro, 0);
+        (0..5).for_each(|i| pop(&to, i));
+        for i in 1..1000 {
+            push(&fro, i);
+            pop(&fro, i - 1);
+            push(&to, 2 * i + 3);
+            push(&to, 2 * i + 4);
+            assert!(to.is_ready() && fro.is_ready());
+            pop(&to, 2 * i + 3);
+            pop(&to, 2 * i + 4);
+            assert!(!to.is_ready());
         }
     }
 

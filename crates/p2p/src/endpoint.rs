@@ -363,25 +363,33 @@ impl Endpoint {
         let count = pair.count.load(Ordering::Relaxed) + 1;
         pair.count.store(count, Ordering::Relaxed);
         if count == TALKATIVE {
-            let ring = target.add_ring(self.rank(), limit.min(RINGS));
+            let ring = target.add_ring(self, limit.min(RINGS));
             pair.ring.store(ring, Ordering::Relaxed);
         }
     }
 
-    /// Makes the ring from rank `source` to this one, or finds it. Returns null if there are enough rings.
+    /// Makes the ring from `source` to this rank, or finds it. Returns null if there are enough rings.
     #[cold]
-    fn add_ring(&self, source: u32, limit: usize) -> *mut Ring {
-        let _state = self.lock();
-        let incoming = self.shared.incoming.get_or_init(|| Box::new([const { Incoming::new() }; RINGS]));
-        let count = self.shared.ring_count.load(Ordering::Relaxed);
-        if let Some(found) = incoming[..count].iter().find(|i| i.source.load(Ordering::Relaxed) == source) {
-            return found.ring.load(Ordering::Relaxed);
+    fn add_ring(&self, source: &Self, limit: usize) -> *mut Ring {
+        // Both locks, so that only one of the two ranks joins their rings; by rank, so that they never wait for each
+        // other.
+        let (low, high) = if self.rank() < source.rank() { (self, source) } else { (source, self) };
+        let _low = low.lock();
+        let _high = if self.rank() == source.rank() { None } else { Some(high.lock()) };
+        if let Some(found) = self.ring_from(source.rank()) {
+            return core::ptr::from_ref(found).cast_mut();
         }
+        let count = self.shared.ring_count.load(Ordering::Relaxed);
         if count >= limit {
             return core::ptr::null_mut();
         }
-        let ring = Box::into_raw(Box::<Ring>::default());
-        incoming[count].source.store(source, Ordering::Relaxed);
+        let ring = Box::<Ring>::default();
+        if let Some(back) = source.ring_from(self.rank()) {
+            Ring::join(&ring, back);
+        }
+        let ring = Box::into_raw(ring);
+        let incoming = self.shared.incoming.get_or_init(|| Box::new([const { Incoming::new() }; RINGS]));
+        incoming[count].source.store(source.rank(), Ordering::Relaxed);
         incoming[count].ring.store(ring, Ordering::Relaxed);
         self.shared.ring_count.store(count + 1, Ordering::Release);
         ring

@@ -5,14 +5,18 @@
 mod backoff;
 mod biased;
 pub mod facade;
+mod lane;
 mod lock;
 mod padded;
 pub mod queue;
 pub mod ring;
+pub mod shuttle;
 
 pub use backoff::Backoff;
 pub use biased::{Biased, enable_global_barrier};
 pub use facade::atomic;
+pub use lane::Lane;
 pub use lock::{Lock, LockGuard};
 pub use padded::CachePadded;
 pub use ring::Ring;
+pub use shuttle::{Shuttle, Side};

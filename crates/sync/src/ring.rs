@@ -105,6 +105,22 @@ impl<const N: usize> Ring<N> {
         unsafe { self.push_with(|slot| *slot = *payload) }
     }
 
+    /// Returns the position of the next message to be added.
+    ///
+    /// # Safety
+    /// The caller is the producer.
+    #[inline]
+    pub unsafe fn next(&self) -> u64 {
+        // SAFETY: only the producer touches this cell.
+        self.producer.with(|p| unsafe { (*p).next })
+    }
+
+    /// Returns the position of the next message to be taken. A hint to those who are not the consumer.
+    #[inline]
+    pub fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Relaxed)
+    }
+
     /// Tells whether a message is there. Open to all; a hint to those who are not the consumer.
     #[inline]
     pub fn is_ready(&self) -> bool {
