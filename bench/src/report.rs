@@ -88,6 +88,30 @@ fn floors_checks(samples: &Samples) -> Vec<Check> {
     checks
 }
 
+/// Messages of derived datatypes beside copy loops over the same layout, and contiguous types beside bytes.
+fn datatype_checks(samples: &Samples) -> Vec<Check> {
+    let mut checks = Vec::new();
+    for key in samples.keys().filter(|key| key.who == WEFT) {
+        let (what, size) = (key.what.as_str(), key.size);
+        if let Some(layout) = what.strip_prefix("loop-") {
+            checks.push(Check {
+                what: format!("datatype {layout}, {} KiB: loop / message", size / 1024),
+                value: samples.ratio((WEFT, what, size), (WEFT, layout, size)),
+                unit: "x",
+                bar: Bar::AtLeast(0.8),
+            });
+        } else if what.starts_with("typed-") && what != "typed-bytes" {
+            checks.push(Check {
+                what: format!("{what}, {size} bytes / bytes"),
+                value: samples.ratio((WEFT, what, size), (WEFT, "typed-bytes", size)),
+                unit: "x",
+                bar: Bar::AtMost(1.1),
+            });
+        }
+    }
+    checks
+}
+
 fn absolute_checks(samples: &Samples) -> Vec<Check> {
     let collective = |what, ranks, limit| Check {
         what: format!("{what}, {ranks} ranks"),
@@ -198,7 +222,8 @@ pub fn print(session: &Session) {
 }
 
 fn checks(samples: &Samples) -> Vec<Check> {
-    [floors_checks(samples), absolute_checks(samples), peer_checks(samples)].into_iter().flatten().collect()
+    let all = [floors_checks, datatype_checks, absolute_checks, peer_checks];
+    all.into_iter().flat_map(|checks| checks(samples)).collect()
 }
 
 /// Returns everything measured and judged as JSON.
@@ -252,6 +277,26 @@ mod tests {
         assert!((latency.value.unwrap().median - 1.3).abs() < 1e-9 && latency.bar.holds(1.3));
         let peer = checks.iter().find(|c| c.what.starts_with("latency 8: ")).unwrap();
         assert!(peer.what.contains("fast") && (peer.value.unwrap().median - 2.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn datatypes_are_judged_against_their_loops_and_against_bytes() {
+        let mut session = session();
+        for (what, value) in [
+            ("loop-vector8-same", 700.0),
+            ("vector8-same", 1000.0),
+            ("typed-bytes", 70.0),
+            ("typed-dup", 72.0),
+        ] {
+            session.samples.add(WEFT, what, 8192, 0, value);
+        }
+        let checks = checks(&session.samples);
+        let find = |what: &str| checks.iter().find(|c| c.what.contains(what)).unwrap();
+        let vector = find("vector8-same, 8 KiB");
+        assert!(!vector.bar.holds(vector.value.unwrap().median), "0.7 is below the bar");
+        let dup = find("typed-dup");
+        assert!(dup.bar.holds(dup.value.unwrap().median));
+        assert!(!checks.iter().any(|c| c.what.contains("typed-bytes,")));
     }
 
     #[test]

@@ -4,27 +4,36 @@
 //! strided entry, loops whose iterations continue each other become one loop. What a kernel then sees is a small
 //! tree whose leaves are long runs, strided blocks or lists of blocks.
 
+use crate::normalise::Joined;
+use crate::offsets::{Ends, Offsets};
+use crate::shared;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// Nesting of layouts that packing will recurse through; deeper types are refused when they are made.
 pub const MAX_DEPTH: u32 = 200;
 
-/// A list of at most this many runs is taken apart when it becomes part of a sequence.
-const FLATTEN: usize = 16;
-
 /// Where the bytes of one instance of a type lie.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub struct Layout {
     /// Number of data bytes.
     pub size: u64,
     /// Levels of nesting below.
     pub depth: u32,
+    /// Equal for equal layouts.
+    pub hash: u64,
     /// Shape.
     pub kind: Kind,
 }
 
+impl PartialEq for Layout {
+    fn eq(&self, other: &Self) -> bool {
+        self.hash == other.hash && self.size == other.size && self.kind == other.kind
+    }
+}
+
 /// The shapes of a layout.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, PartialEq, Hash)]
 pub enum Kind {
     /// `size` bytes at displacement 0.
     Run,
@@ -42,14 +51,16 @@ pub enum Kind {
         /// Bytes of a block.
         block: u64,
         /// Where each starts.
-        offsets: Box<[i64]>,
+        offsets: Offsets,
     },
     /// Runs of different lengths.
     Runs {
         /// Where each starts.
-        offsets: Box<[i64]>,
+        offsets: Offsets,
         /// Data bytes up to and including each run.
-        ends: Box<[u64]>,
+        ends: Ends,
+        /// Bytes of the longest.
+        longest: u64,
     },
     /// `body` repeated `count` times, `stride` bytes apart.
     Loop {
@@ -65,8 +76,19 @@ pub enum Kind {
         /// The parts.
         parts: Box<[Placed]>,
         /// Data bytes up to and including each part.
-        ends: Box<[u64]>,
+        ends: Ends,
     },
+}
+
+impl Kind {
+    /// Returns the length of its lists.
+    fn listed(&self) -> usize {
+        match self {
+            Self::Blocks { offsets, .. } | Self::Runs { offsets, .. } => offsets.len(),
+            Self::Sequence { parts, .. } => parts.len(),
+            _ => 0,
+        }
+    }
 }
 
 /// A layout at a displacement.
@@ -85,9 +107,20 @@ impl PartialEq for Placed {
     }
 }
 
+impl Hash for Placed {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.offset.hash(state);
+        self.layout.hash.hash(state);
+    }
+}
+
 impl Placed {
-    fn new(offset: i64, size: u64, depth: u32, kind: Kind) -> Self {
-        Self { offset, layout: Arc::new(Layout { size, depth, kind }) }
+    pub(crate) fn new(offset: i64, size: u64, depth: u32, kind: Kind) -> Self {
+        let mut hasher = std::hash::DefaultHasher::new();
+        kind.hash(&mut hasher);
+        let listed = kind.listed();
+        let layout = Arc::new(Layout { size, depth, hash: hasher.finish(), kind });
+        Self { offset, layout: if listed < shared::LISTED { layout } else { shared::find(layout) } }
     }
 
     /// Creates a run of `size` bytes.
@@ -153,7 +186,7 @@ impl Placed {
 
     /// Puts layouts one after the other, in packing order.
     pub fn sequence(parts: impl IntoIterator<Item = Placed>) -> Self {
-        let mut joined = Joined::default();
+        let mut joined = Joined::new();
         for part in parts {
             joined.add(part);
         }
@@ -164,100 +197,6 @@ impl Placed {
 /// Tells whether iterations `stride` apart continue an inner loop of `count` steps of `step` bytes.
 fn continues(step: i64, count: u64, stride: i64) -> bool {
     i128::from(step) * i128::from(count) == i128::from(stride)
-}
-
-/// A sequence under construction: finished parts, and runs that are still being merged.
-#[derive(Default)]
-struct Joined {
-    parts: Vec<Placed>,
-    runs: Vec<(i64, u64)>,
-}
-
-impl Joined {
-    fn add(&mut self, part: Placed) {
-        match part.layout.kind {
-            _ if part.size() == 0 => {}
-            Kind::Run => self.run(part.offset, part.layout.size),
-            Kind::Strided { block, count, stride } if count <= FLATTEN as u64 => {
-                for i in 0..count as i64 {
-                    self.run(part.offset.wrapping_add(stride.wrapping_mul(i)), block);
-                }
-            }
-            Kind::Blocks { block, ref offsets } if offsets.len() <= FLATTEN => {
-                offsets.iter().for_each(|o| self.run(part.offset.wrapping_add(*o), block));
-            }
-            Kind::Runs { ref offsets, ref ends } if offsets.len() <= FLATTEN => {
-                let mut start = 0;
-                for (o, end) in offsets.iter().zip(ends) {
-                    self.run(part.offset.wrapping_add(*o), end - start);
-                    start = *end;
-                }
-            }
-            Kind::Sequence { ref parts, .. } if parts.len() <= FLATTEN => {
-                parts.iter().for_each(|p| self.add(p.moved(part.offset)));
-            }
-            _ => {
-                self.flush();
-                self.parts.push(part);
-            }
-        }
-    }
-
-    fn run(&mut self, offset: i64, length: u64) {
-        match self.runs.last_mut() {
-            Some((o, l)) if i128::from(*o) + i128::from(*l) == i128::from(offset) => *l += length,
-            _ => self.runs.push((offset, length)),
-        }
-    }
-
-    /// Turns the collected runs into the simplest layout that describes them.
-    fn flush(&mut self) {
-        let runs = std::mem::take(&mut self.runs);
-        let Some(&(first, block)) = runs.first() else { return };
-        if runs.len() == 1 {
-            return self.parts.push(Placed::run(first, block));
-        }
-        let size = runs.iter().map(|r| r.1).sum();
-        let kind = if runs.iter().all(|r| r.1 == block) {
-            let stride = runs[1].0.wrapping_sub(first);
-            if runs.windows(2).all(|w| w[1].0.wrapping_sub(w[0].0) == stride) {
-                Kind::Strided { block, count: runs.len() as u64, stride }
-            } else {
-                Kind::Blocks { block, offsets: runs.iter().map(|r| r.0.wrapping_sub(first)).collect() }
-            }
-        } else {
-            let mut end = 0;
-            Kind::Runs {
-                offsets: runs.iter().map(|r| r.0.wrapping_sub(first)).collect(),
-                ends: runs
-                    .iter()
-                    .map(|r| {
-                        end += r.1;
-                        end
-                    })
-                    .collect(),
-            }
-        };
-        self.parts.push(Placed::new(first, size, 0, kind));
-    }
-
-    fn finish(mut self) -> Placed {
-        self.flush();
-        match self.parts.len() {
-            0 => Placed::empty(),
-            1 => self.parts.remove(0),
-            _ => {
-                let mut end = 0;
-                let ends = self.parts.iter().map(|p| {
-                    end += p.size();
-                    end
-                });
-                let ends: Box<[u64]> = ends.collect();
-                let depth = self.parts.iter().map(|p| p.layout.depth).max().unwrap_or(0) + 1;
-                Placed::new(0, end, depth, Kind::Sequence { parts: self.parts.into(), ends })
-            }
-        }
-    }
 }
 
 #[cfg(test)]

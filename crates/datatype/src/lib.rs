@@ -6,12 +6,18 @@
 
 mod basic;
 mod construct;
+mod copy;
+mod cursor;
 mod datatype;
 mod distribute;
 mod elements;
-mod engine;
+mod kernels;
 mod layout;
+mod normalise;
+mod offsets;
+mod shared;
+mod walk;
 
 pub use basic::{Basic, Class, Description, Repr};
+pub use copy::{copy, for_each_run, pack, unpack};
 pub use datatype::{Contents, Datatype, Envelope};
-pub use engine::{copy, for_each_run, pack, unpack};
