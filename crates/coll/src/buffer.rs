@@ -15,6 +15,45 @@ pub struct Data<'a> {
     datatype: &'a Datatype,
 }
 
+impl core::fmt::Debug for Data<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{} bytes at {:?}", self.bytes(), self.address)
+    }
+}
+
+/// A buffer that keeps its datatype alive, or (with `()`) one whose datatype is kept elsewhere.
+#[derive(Clone, Copy)]
+pub(crate) struct OwnedData<T> {
+    address: *mut u8,
+    count: u64,
+    datatype: T,
+}
+
+// SAFETY: as for `Data`.
+unsafe impl<T: Send> Send for OwnedData<T> {}
+// SAFETY: as for `Data`.
+unsafe impl<T: Sync> Sync for OwnedData<T> {}
+
+impl<T> core::fmt::Debug for OwnedData<T> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{} elements at {:?}", self.count, self.address)
+    }
+}
+
+impl OwnedData<Datatype> {
+    /// Returns the buffer.
+    pub fn data(&self) -> Data<'_> {
+        Data { address: self.address, count: self.count, datatype: &self.datatype }
+    }
+}
+
+impl OwnedData<()> {
+    /// Returns the buffer with its datatype.
+    pub fn with<'a>(&self, datatype: &'a Datatype) -> Data<'a> {
+        Data { address: self.address, count: self.count, datatype }
+    }
+}
+
 // SAFETY: only an address; who may use it when is the constructor's and the operations' promise.
 unsafe impl Send for Data<'_> {}
 // SAFETY: as above.
@@ -45,6 +84,16 @@ impl<'a> Data<'a> {
     #[inline]
     pub fn bytes(&self) -> u64 {
         self.count * self.datatype.size()
+    }
+
+    /// Returns the same buffer with a datatype of its own.
+    pub(crate) fn kept(&self) -> OwnedData<Datatype> {
+        OwnedData { address: self.address, count: self.count, datatype: self.datatype.clone() }
+    }
+
+    /// Returns the same buffer without its datatype.
+    pub(crate) fn place(&self) -> OwnedData<()> {
+        OwnedData { address: self.address, count: self.count, datatype: () }
     }
 
     /// Tells whether two descriptions begin at the same address.
@@ -150,6 +199,38 @@ pub struct Operator<'a> {
     pub op: &'a Op,
     /// The datatype's handle.
     pub handle: abi::Datatype,
+}
+
+impl core::fmt::Debug for Operator<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "an operation on datatype {:#x}", self.handle.0)
+    }
+}
+
+/// An [`Operator`] that keeps its operation alive.
+#[derive(Clone)]
+pub(crate) struct OwnedOperator {
+    op: Op,
+    handle: abi::Datatype,
+}
+
+impl core::fmt::Debug for OwnedOperator {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.operator().fmt(f)
+    }
+}
+
+impl From<Operator<'_>> for OwnedOperator {
+    fn from(operator: Operator<'_>) -> Self {
+        Self { op: operator.op.clone(), handle: operator.handle }
+    }
+}
+
+impl OwnedOperator {
+    /// Returns the operation.
+    pub fn operator(&self) -> Operator<'_> {
+        Operator { op: &self.op, handle: self.handle }
+    }
 }
 
 impl Operator<'_> {

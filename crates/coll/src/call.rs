@@ -34,6 +34,11 @@ calls! {
     ReduceScatterBlock = "MPI_Reduce_scatter_block",
     Scan = "MPI_Scan",
     Exscan = "MPI_Exscan",
+    NeighborAllgather = "MPI_Neighbor_allgather",
+    NeighborAllgatherv = "MPI_Neighbor_allgatherv",
+    NeighborAlltoall = "MPI_Neighbor_alltoall",
+    NeighborAlltoallv = "MPI_Neighbor_alltoallv",
+    NeighborAlltoallw = "MPI_Neighbor_alltoallw",
 }
 
 /// A call in one word: the operation (7 bits), whether the ranks exchange addresses (1 bit), the root plus one (24
@@ -67,6 +72,11 @@ impl Description {
         (self.0 ^ other.0) & 0xffff_ff7f == 0
     }
 
+    /// Tells whether the operation is the same, whatever the rest.
+    pub fn same_operation(self, other: Self) -> bool {
+        (self.0 ^ other.0) & 0x7f == 0
+    }
+
     /// Returns the description without its length, for operations whose ranks need not agree on one.
     pub fn without_bytes(self) -> Self {
         Self(self.0 & 0xffff_ffff)
@@ -77,6 +87,12 @@ impl Description {
     pub fn signature(self) -> u64 {
         let x = (self.0 ^ (self.0 >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         (x ^ (x >> 32)).wrapping_mul(0x94d0_49bb_1331_11eb) >> 24
+    }
+}
+
+impl fmt::Debug for Description {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -8,7 +8,13 @@
 //! - `shared`: what the ranks of a communicator share, and the registry where they find it.
 //! - `team`: rounds as the operations use them: slots, exchanges of addresses, detection of mismatched calls.
 //! - `pattern`: pure arithmetic (segments, order of peers). `selection`: which algorithm runs, by size.
-//! - one file per operation.
+//! - one file per operation: its blocking form.
+//!
+//! Operations that outlive their calls (nonblocking, persistent, and whatever has no faster blocking form) are values:
+//!
+//! - `operation`: what a rank contributes and receives. `plan`: the schedule of an operation.
+//! - `schedule`: steps and what they wait for, pure. `meeting`: one execution, shared by all members; who does which step.
+//! - `perform`: what the steps do. `nonblocking`: starting them.
 //!
 //! What this crate does not know: handles, communicators, error handlers, messages.
 
@@ -23,17 +29,26 @@ mod buffer;
 mod bytes;
 mod call;
 mod gather;
+mod meeting;
+mod nonblocking;
+mod operation;
 mod pattern;
+mod perform;
+mod plan;
 mod reduce;
 mod reduce_scatter;
 mod reduction;
 pub mod rendezvous;
 mod scan;
 mod scatter;
+mod schedule;
 mod selection;
 mod shared;
 mod team;
 
 pub use buffer::{Data, Operator};
 pub use call::Call;
+pub use meeting::{NOBODY, Pending};
+pub use nonblocking::Prepared;
+pub use operation::{Buffers, Neighbours, Operation, Root};
 pub use team::Team;

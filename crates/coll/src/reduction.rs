@@ -131,8 +131,12 @@ impl Combine for Slotted<'_> {
 
 /// Returns the caller's segment of `count` elements.
 pub(crate) fn segment(team: &Team, count: u64, datatype: &Datatype) -> Range<u64> {
-    let granule = SEGMENT_BYTES.div_ceil(datatype.size().max(1));
-    pattern::segment(count, granule, team.rank(), team.size())
+    pattern::segment(count, granule(datatype), team.rank(), team.size())
+}
+
+/// Returns the number of elements that are worth a rank's turn.
+pub(crate) fn granule(datatype: &Datatype) -> u64 {
+    SEGMENT_BYTES.div_ceil(datatype.size().max(1))
 }
 
 /// Cuts a range of elements into blocks that stay in the cache.

@@ -31,6 +31,12 @@ pub(crate) fn contribution(slots: &Slots, bytes: u64) -> Algorithm {
     if bytes <= slots.capacity() as u64 { Algorithm::Slots } else { Algorithm::InPlace }
 }
 
+/// Tells whether a reduction among `size` ranks whose data takes `span` bytes in a slot, if it can be in one, is done in
+/// one step: when the blocking form goes through slots, so that both give the same result.
+pub(crate) fn is_small(size: u32, span: Option<u64>) -> bool {
+    span.is_some_and(|span| span <= Slots::capacity_for(size as usize) as u64)
+}
+
 /// Returns how ranks reduce data that takes `span` bytes in a slot, if it can be in one.
 pub(crate) fn reduction(slots: &Slots, span: Option<u64>) -> Algorithm {
     span.map_or(Algorithm::InPlace, |span| contribution(slots, span))

@@ -1,6 +1,7 @@
 //! What the ranks of a communicator share, and the registry where they find it.
 #![allow(unsafe_code)] // The slots: memory that several ranks write and read, ordered by the rendezvous.
 
+use crate::meeting::Meeting;
 use crate::rendezvous::{DEPTH, Rendezvous};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, AtomicU64};
@@ -35,6 +36,9 @@ pub(crate) struct Shared {
     /// By ring index: the last round in which the root said that its data may be read (or that it has read).
     pub published: CachePadded<[AtomicU64; DEPTH]>,
     pub waiting: WaitSet,
+    /// Nonblocking and persistent operations that not all members have started, by the number of the call and of the
+    /// start.
+    pub board: Lock<HashMap<(u64, u64), Arc<Meeting>>>,
     posts: OnceLock<Box<[Post]>>,
     slots: OnceLock<Slots>,
 }
@@ -71,6 +75,7 @@ impl Shared {
             rendezvous: Rendezvous::new(&populations),
             published: CachePadded::default(),
             waiting: WaitSet::default(),
+            board: Lock::default(),
             posts: OnceLock::new(),
             slots: OnceLock::new(),
         }
@@ -114,13 +119,18 @@ const ALIGN: usize = 16;
 
 impl Slots {
     fn new(size: usize, shards: usize) -> Self {
-        let slot = ((32 << 10) / size).clamp(256, 2048) & !127;
+        let slot = Self::capacity_for(size);
         let count = size + shards + 1;
         let layout = Layout::from_size_align(DEPTH * count * slot, 128).expect("within the address space");
         // SAFETY: the layout's size is not zero.
         let memory = unsafe { alloc_zeroed(layout) };
         let Some(memory) = NonNull::new(memory) else { handle_alloc_error(layout) };
         Self { memory, layout, slot, count, size, crowded: size >= 4 * shards }
+    }
+
+    /// Returns how many bytes each of `size` ranks can place.
+    pub fn capacity_for(size: usize) -> usize {
+        ((32 << 10) / size).clamp(256, 2048) & !127
     }
 
     /// Returns how many bytes a rank can place.

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)] // Reads frames that peers have posted; each access names the rule that keeps them alive.
 
 use crate::call::{Call, Description};
+use crate::plan::Members;
 use crate::rendezvous::{Combine, Nothing, ring};
 use crate::shared::{self, Shared, Slots};
 use core::ptr::null_mut;
@@ -20,8 +21,12 @@ pub struct Team {
     size: u32,
     rank: u32,
     shard: usize,
+    /// The first rank of the second group, on an intercommunicator; else 0.
+    split: u32,
     /// The last round entered. Only the rank's own threads use it, one at a time.
     round: AtomicU64,
+    /// The number of calls that start or prepare an operation, likewise.
+    calls: AtomicU64,
 }
 
 impl Team {
@@ -36,7 +41,22 @@ impl Team {
         assert!(rank < size);
         let shared = (size > 1).then(|| shared::join(context, size, rank, home));
         let shard = shared.as_ref().map_or(0, |s| s.shard_of[rank as usize] as usize);
-        Self { shared, size, rank, shard, round: AtomicU64::new(0) }
+        Self { shared, size, rank, shard, split: 0, round: AtomicU64::new(0), calls: AtomicU64::new(0) }
+    }
+
+    /// Returns the members of operations.
+    pub(crate) fn members(&self) -> Members {
+        Members { size: self.size, split: self.split }
+    }
+
+    /// Counts a call that starts or prepares an operation; returns its number.
+    pub(crate) fn next_call(&self) -> u64 {
+        self.calls.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Returns the shared state, if there are several ranks.
+    pub(crate) fn shared_by_all(&self) -> Option<&Arc<Shared>> {
+        self.shared.as_ref()
     }
 
     /// Returns the number of ranks.
