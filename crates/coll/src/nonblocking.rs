@@ -43,7 +43,8 @@ impl Prepared {
         };
         let choose = || {
             let choice = self.choice.expect("members that take part choose");
-            let schedule = (key.1 > 0).then(|| self.schedule.get_or_init(|| crate::plan::schedule(&choice)).clone());
+            let schedule =
+                (key.1 > 0).then(|| self.schedule.get_or_init(|| crate::plan::schedule(&choice)).clone());
             (choice, schedule)
         };
         if meeting.arrive(self.member, &self.contribution, choose)

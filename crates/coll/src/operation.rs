@@ -175,12 +175,10 @@ impl OwnedBuffers {
         match self {
             Self::None => 0,
             Self::Whole(data) | Self::Even(data, _) => data.data().bytes(),
-            Self::Pieces(all) => (0..all.pieces.len()).filter_map(|i| self.piece(i as u32)).map(|d| d.bytes()).sum(),
+            Self::Pieces(all) => {
+                (0..all.pieces.len()).filter_map(|i| self.piece(i as u32)).map(|d| d.bytes()).sum()
+            }
         }
-    }
-
-    pub fn is_none(&self) -> bool {
-        matches!(self, Self::None)
     }
 }
 

@@ -31,7 +31,8 @@ impl Meeting {
             Action::Copy { from, to } => self.copy(self.number(from), self.number(to), &mut failures),
             Action::Collect { to } => {
                 let peers = self.members.peers(to);
-                for rank in pattern::rotation(self.members.rank(to) % peers.len() as u32, peers.len() as u32) {
+                for rank in pattern::rotation(self.members.rank(to) % peers.len() as u32, peers.len() as u32)
+                {
                     self.copy(peers.start + rank, to, &mut failures);
                 }
             }
@@ -126,7 +127,8 @@ impl Meeting {
         for member in self.members.receivers(side) {
             // A spectator may not have arrived.
             let Some(target) = self.published(member) else { continue };
-            let Some(receive) = target.receive.piece(0).filter(|_| call != Call::Reduce || target.is_root) else {
+            let Some(receive) = target.receive.piece(0).filter(|_| call != Call::Reduce || target.is_root)
+            else {
                 continue;
             };
             let copied = match call {

@@ -85,7 +85,8 @@ pub(crate) fn schedule(choice: &Choice) -> Arc<Schedule> {
         choice.call,
         Call::Broadcast | Call::Scatter | Call::Scatterv | Call::Gather | Call::Gatherv | Call::Reduce
     );
-    let spectators = if rooted && members.are_two_groups() { members.group(choice.near_root).len() as u32 - 1 } else { 0 };
+    let spectators =
+        if rooted && members.are_two_groups() { members.group(choice.near_root).len() as u32 - 1 } else { 0 };
     let mut plan = Schedule::new(members.size, members.size - spectators);
     match choice.call {
         Call::Nothing | Call::Internal | Call::Barrier => {

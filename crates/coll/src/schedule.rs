@@ -141,13 +141,6 @@ enum Phase {
     Finished,
 }
 
-/// A member's neighbours as it says on arrival: from whom it receives, to whom it sends. Repetitions count once.
-#[derive(Default, Debug)]
-struct Neighbours {
-    sources: Vec<u32>,
-    destinations: Vec<u32>,
-}
-
 /// One execution of a schedule.
 #[derive(Debug)]
 pub(crate) struct Progress {
@@ -162,7 +155,8 @@ pub(crate) struct Progress {
     holding_all: u32,
     /// Steps that hold a member; the last element is for the root in that role.
     holding: Vec<u32>,
-    neighbours: Vec<Neighbours>,
+    /// By member: from whom it receives in a neighbourhood operation, each once.
+    sources: Vec<Vec<u32>>,
 }
 
 impl Progress {
@@ -178,7 +172,7 @@ impl Progress {
             root: None,
             holding_all: 0,
             holding: vec![0; size + 1],
-            neighbours: Vec::new(),
+            sources: Vec::new(),
             schedule,
         };
         for number in 0..it.schedule.steps.len() {
@@ -214,7 +208,7 @@ impl Progress {
                 count(self, member);
                 if change < 0 {
                     // Sources count what they hold when they arrive.
-                    for source in std::mem::take(&mut self.neighbours[member as usize].sources) {
+                    for source in std::mem::take(&mut self.sources[member as usize]) {
                         if source != member {
                             count(self, source);
                         }
@@ -247,9 +241,7 @@ impl Progress {
             list.sort_unstable();
             list.dedup();
         }
-        if self.neighbours.is_empty() {
-            self.neighbours.resize_with(self.schedule.size as usize, Neighbours::default);
-        }
+        self.sources.resize_with(self.schedule.size as usize, Vec::new);
         let others = destinations.iter().filter(|&&to| to != member).count();
         self.holding[member as usize] += others as u32;
         let absent = |&&from: &&u32| from != member && !self.arrived[from as usize];
@@ -259,7 +251,7 @@ impl Progress {
                 self.count_down(to);
             }
         }
-        self.neighbours[member as usize] = Neighbours { sources, destinations };
+        self.sources[member as usize] = sources;
         self.arrive(member, false);
     }
 
@@ -325,11 +317,6 @@ impl Progress {
             && (self.root != Some(member) || self.holding[self.schedule.size as usize] == 0)
     }
 
-    /// Tells whether a member has arrived.
-    pub fn has_arrived(&self, member: u32) -> bool {
-        self.arrived[member as usize]
-    }
-
     /// Gives up every step that has not begun.
     pub fn abandon(&mut self) {
         self.ready.clear();
@@ -344,4 +331,192 @@ pub(crate) enum Freed {
     /// Perhaps everybody's.
     All,
     These(Vec<u32>),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::Call;
+    use crate::plan::{Choice, Members, schedule};
+
+    const CALLS: [Call; 17] = [
+        Call::Barrier,
+        Call::Broadcast,
+        Call::Gather,
+        Call::Gatherv,
+        Call::Scatter,
+        Call::Scatterv,
+        Call::Allgather,
+        Call::Allgatherv,
+        Call::Alltoall,
+        Call::Alltoallv,
+        Call::Alltoallw,
+        Call::Reduce,
+        Call::Allreduce,
+        Call::ReduceScatter,
+        Call::ReduceScatterBlock,
+        Call::Scan,
+        Call::Exscan,
+    ];
+
+    /// A small generator, so that a seed repeats a run.
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, n: usize) -> usize {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) as usize % n
+        }
+
+        fn shuffled(&mut self, n: u32) -> Vec<u32> {
+            let mut order: Vec<u32> = (0..n).collect();
+            (1..order.len()).rev().for_each(|i| order.swap(i, self.below(i + 1)));
+            order
+        }
+    }
+
+    /// Members whose buffers an action touches.
+    fn touches(action: Action, members: &Members, root: u32) -> Vec<u32> {
+        let number = |who| if let Who::Member(m) = who { m } else { root };
+        match action {
+            Action::Join => Vec::new(),
+            Action::Copy { from, to } => vec![number(from), number(to)],
+            Action::Settle { to } => vec![to],
+            Action::Collect { to } | Action::Reduce { to } => members.peers(to).chain([to]).collect(),
+            Action::Combine { side } | Action::Segment { side, .. } => {
+                members.contributors(side).chain(members.receivers(side)).collect()
+            }
+            Action::Swap { .. } | Action::Prefixes { .. } | Action::Neighbours { .. } => {
+                (0..members.size).collect()
+            }
+        }
+    }
+
+    /// Runs a schedule with members arriving and steps being done in random order; checks that a step is done only when
+    /// those it touches have arrived and are not over, and that in the end everybody is.
+    fn execute(choice: &Choice, root: u32, random: &mut Random) {
+        let members = choice.members;
+        let rooted = members.size != schedule(choice).population;
+        let spectator = |m: u32| rooted && m != root && members.group(root).contains(&m);
+        let mut order: Vec<u32> = random.shuffled(members.size);
+        order.retain(|&m| !spectator(m));
+        let mut progress = Progress::new(schedule(choice));
+        let (mut taken, mut done) = (Vec::new(), 0);
+        let mut arrived = vec![false; members.size as usize];
+        let total = progress.schedule.steps.len();
+        while done < total || !order.is_empty() {
+            match random.below(3) {
+                0 => {
+                    if let Some(member) = order.pop() {
+                        arrived[member as usize] = true;
+                        progress.arrive(member, member == root);
+                    }
+                }
+                1 => taken
+                    .extend(progress.take(random.below(members.size as usize) as u32, random.below(2) == 0)),
+                _ if taken.is_empty() => {
+                    assert!(!order.is_empty() || progress.has_ready(), "{choice:?}: stuck")
+                }
+                _ => {
+                    let step = taken.swap_remove(random.below(taken.len()));
+                    let action = progress.schedule.action(step);
+                    for member in touches(action, &members, root).into_iter().filter(|&m| !spectator(m)) {
+                        assert!(
+                            arrived[member as usize],
+                            "{choice:?}: {action:?} before {member} has arrived"
+                        );
+                        assert!(!progress.is_over(member), "{choice:?}: {action:?} after {member} is over");
+                    }
+                    let before: Vec<bool> = (0..members.size).map(|m| progress.is_over(m)).collect();
+                    let freed = progress.finish(step);
+                    for member in 0..members.size {
+                        if progress.is_over(member) && !before[member as usize] {
+                            let told = match &freed {
+                                Freed::All => true,
+                                Freed::These(these) => these.contains(&member),
+                            };
+                            assert!(told, "{choice:?}: nobody wakes {member} after {action:?}");
+                        }
+                    }
+                    done += 1;
+                }
+            }
+        }
+        assert!((0..members.size).filter(|&m| !spectator(m)).all(|m| progress.is_over(m)), "{choice:?}");
+        assert!(!progress.has_ready() && progress.take(0, false).is_none());
+    }
+
+    #[test]
+    fn every_schedule_ends_in_whatever_order_members_arrive() {
+        let mut random = Random(7);
+        for size in (1..20).chain([33, 64, 129]) {
+            for call in CALLS {
+                for split in [0, 1, size / 3, size - 1] {
+                    let inter = split > 0 && split < size;
+                    if (split > 0 && !inter) || (inter && matches!(call, Call::Scan | Call::Exscan)) {
+                        continue;
+                    }
+                    let members = Members { size, split };
+                    for is_small in [false, true] {
+                        let root = random.below(size as usize) as u32;
+                        let choice =
+                            Choice { call, members, near_root: root, in_place: !inter && is_small, is_small };
+                        execute(&choice, root, &mut random);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_receiver_of_a_broadcast_is_over_without_the_others() {
+        let members = Members { size: 4, split: 0 };
+        let choice = Choice { call: Call::Broadcast, members, near_root: 2, in_place: false, is_small: true };
+        let mut progress = Progress::new(schedule(&choice));
+        progress.arrive(1, false);
+        assert_eq!(progress.take(1, false), None);
+        progress.arrive(2, true);
+        let step = progress.take(1, true).expect("the root is there");
+        assert_eq!(progress.finish(step), Freed::These(vec![1]));
+        assert!(progress.is_over(1) && !progress.is_over(2));
+    }
+
+    #[test]
+    fn neighbours_wait_for_their_sources_only() {
+        let mut random = Random(11);
+        let size = 12;
+        let members = Members { size, split: 0 };
+        let choice =
+            Choice { call: Call::NeighborAllgather, members, near_root: 0, in_place: false, is_small: false };
+        for _ in 0..200 {
+            let edges: Vec<(u32, u32)> = (0..random.below(40))
+                .map(|_| (random.below(size as usize) as u32, random.below(size as usize) as u32))
+                .collect();
+            let sources = |m: u32| edges.iter().filter(move |e| e.1 == m).map(|e| e.0);
+            let destinations = |m: u32| edges.iter().filter(move |e| e.0 == m).map(|e| e.1);
+            let mut progress = Progress::new(schedule(&choice));
+            let mut arrived = Vec::new();
+            let mut done = Vec::new();
+            for member in random.shuffled(size) {
+                progress.arrive_among(member, sources(member).collect(), destinations(member).collect());
+                arrived.push(member);
+                while let Some(step) = progress.take(member, false) {
+                    assert!(arrived.contains(&step) && sources(step).all(|s| arrived.contains(&s)));
+                    let before: Vec<bool> = (0..size).map(|m| progress.is_over(m)).collect();
+                    let freed = progress.finish(step);
+                    done.push(step);
+                    for m in (0..size).filter(|&m| progress.is_over(m) && !before[m as usize]) {
+                        assert!(matches!(&freed, Freed::These(these) if these.contains(&m)));
+                    }
+                }
+                for m in 0..size {
+                    let ready = |m: &u32| arrived.contains(m) && sources(*m).all(|s| arrived.contains(&s));
+                    assert_eq!(done.contains(&m), ready(&m), "step {m} of {edges:?} after {arrived:?}");
+                    let over = done.contains(&m) && destinations(m).all(|d| done.contains(&d));
+                    assert_eq!(progress.is_over(m), over, "member {m} of {edges:?} after {arrived:?}");
+                }
+            }
+            assert!((0..size).all(|m| progress.is_over(m)));
+        }
+    }
 }

@@ -1,41 +1,78 @@
-//! Collective operations (chapter 6) of intracommunicators, blocking forms.
+//! Collective operations (chapter 6): the arguments of each, checked once for its blocking, nonblocking and persistent
+//! form.
 //!
-//! Checks arguments, turns them into descriptions of buffers, and hands over to the communicator's team.
+//! A function here checks arguments, describes the operation as a value, and hands it to the [`Form`]. On an
+//! intercommunicator a rank's peers are the ranks of the other group.
 #![allow(unsafe_code)] // States that buffers are what the caller of the MPI function promises.
 
 use crate::check;
+use crate::collective_forms::Form;
 use crate::communicators::Communicator;
 use crate::process::{Process, Ref};
 use core::ffi::{c_int, c_void};
 use weft_base::abi::{self, Count};
 use weft_base::constants::*;
 use weft_base::{Counts, Error, In, Result};
-use weft_coll::{Call, Data, Operator};
+use weft_coll::{Buffers, Call, Data, Operation, Operator, Root};
 use weft_datatype::Datatype;
 use weft_op::Op;
 
 /// A type argument, kept alive for the call.
 type Type<'a> = Ref<'a, Datatype>;
 
-fn is_in_place(buffer: *const c_void) -> bool {
+pub(crate) fn is_in_place(buffer: *const c_void) -> bool {
     buffer.addr() == MPI_IN_PLACE
 }
 
-/// Returns the rank's state and an intracommunicator.
-fn enter(comm: abi::Comm, call: &'static str) -> Result<(&'static Process, Ref<'static, Communicator>)> {
+/// Returns the rank's state and a communicator.
+pub(crate) fn enter(comm: abi::Comm) -> Result<(&'static Process, Ref<'static, Communicator>)> {
     let process = Process::current()?;
-    let communicator = process.communicator(comm)?;
+    Ok((process, process.communicator(comm)?))
+}
+
+/// Refuses an intercommunicator.
+fn one_group(communicator: &Communicator, call: &'static str) -> Result {
     if communicator.values.remote.is_some() {
-        return Err(Error::new(
-            MPI_ERR_UNSUPPORTED_OPERATION,
-            format!("{call} on an intercommunicator is not done yet"),
-        ));
+        let text = format!("{call} is not defined on an intercommunicator; pass an intracommunicator");
+        return Err(Error::new(MPI_ERR_COMM, text));
     }
-    Ok((process, communicator))
+    Ok(())
+}
+
+/// Refuses data in place on an intercommunicator, where no rank receives what it contributes.
+fn refuse_in_place(communicator: &Communicator, buffer: *const c_void) -> Result {
+    if is_in_place(buffer) && communicator.values.remote.is_some() {
+        let text = "MPI_IN_PLACE is not defined on an intercommunicator; pass a buffer";
+        return Err(Error::new(MPI_ERR_BUFFER, text));
+    }
+    Ok(())
+}
+
+/// Returns the number of ranks that the caller exchanges data with.
+fn peers(communicator: &Communicator) -> u32 {
+    communicator.values.peers().size()
+}
+
+/// Takes a root argument.
+fn root(communicator: &Communicator, value: c_int) -> Result<Root> {
+    match value {
+        MPI_ROOT if communicator.values.remote.is_some() => Ok(Root::Here),
+        MPI_PROC_NULL if communicator.values.remote.is_some() => Ok(Root::Elsewhere),
+        _ => check::root(value, peers(communicator)).map(Root::Rank),
+    }
+}
+
+/// Tells whether the caller is the root.
+fn is_root(communicator: &Communicator, root: Root) -> bool {
+    match root {
+        Root::Rank(rank) => rank == communicator.values.rank && communicator.values.remote.is_none(),
+        Root::Here => true,
+        Root::None | Root::Elsewhere => false,
+    }
 }
 
 /// Returns a datatype that may be used in communication.
-fn datatype(process: &'static Process, handle: abi::Datatype) -> Result<Type<'static>> {
+pub(crate) fn datatype(process: &'static Process, handle: abi::Datatype) -> Result<Type<'static>> {
     let datatype = process.datatype(handle)?;
     if !datatype.is_committed() {
         return Err(Error::new(
@@ -54,7 +91,12 @@ fn operation(process: &'static Process, handle: abi::Op, datatype: &Datatype) ->
 }
 
 /// Describes `count` elements at `buffer`.
-fn data<'a>(buffer: *const c_void, count: Count, datatype: &'a Datatype, name: &str) -> Result<Data<'a>> {
+pub(crate) fn data<'a>(
+    buffer: *const c_void,
+    count: Count,
+    datatype: &'a Datatype,
+    name: &str,
+) -> Result<Data<'a>> {
     let count = check::count(count, "count")?;
     if buffer.is_null()
         && count > 0
@@ -73,7 +115,7 @@ fn data<'a>(buffer: *const c_void, count: Count, datatype: &'a Datatype, name: &
             format!("{name} is MPI_IN_PLACE, which this call does not allow there"),
         ));
     }
-    // SAFETY: the caller of the MPI function promises such a buffer until the call returns.
+    // SAFETY: the caller of the MPI function promises such a buffer until the operation is complete.
     Ok(unsafe { Data::new(buffer, count, datatype) })
 }
 
@@ -83,7 +125,7 @@ fn is_plain(datatype: &Datatype) -> bool {
 }
 
 /// Describes a buffer of `parts` times `count` elements.
-fn parts<'a>(
+pub(crate) fn parts<'a>(
     buffer: *const c_void,
     count: Count,
     parts: u32,
@@ -101,14 +143,8 @@ fn parts<'a>(
     data(buffer, whole, datatype, name)
 }
 
-/// Returns a closure that gives each rank's part of an evenly divided buffer.
-fn evenly<'a>(whole: Data<'a>, size: u32) -> impl Fn(u32) -> Data<'a> + Sync {
-    let each = whole.count() / u64::from(size);
-    move |rank| whole.part(u64::from(rank) * each, each)
-}
-
 /// Describes a buffer's parts of different lengths at displacements in elements.
-fn pieces<'a>(
+pub(crate) fn pieces<'a>(
     buffer: *const c_void,
     counts: Counts,
     displacements: Counts,
@@ -162,36 +198,49 @@ fn distinct(send: &Data<'_>, receive: &Data<'_>) -> Result {
 }
 
 /// `MPI_Barrier`
-///
-/// # Errors
-/// `MPI_ERR_COMM`
-pub fn barrier(comm: abi::Comm) -> Result {
-    enter(comm, "MPI_Barrier")?.1.team.barrier()
+pub(crate) fn barrier(form: Form, comm: abi::Comm) -> Result {
+    form.run(&enter(comm)?.1, &Operation::new(Call::Barrier))
 }
 
 /// `MPI_Bcast`
-///
-/// # Errors
-/// `MPI_ERR_COMM`, `MPI_ERR_COUNT`, `MPI_ERR_TYPE`, `MPI_ERR_BUFFER`, `MPI_ERR_ROOT`, `MPI_ERR_TRUNCATE`
-pub fn bcast(
+pub(crate) fn bcast(
+    form: Form,
     buffer: *mut c_void,
     count: Count,
     datatype: abi::Datatype,
     root: c_int,
     comm: abi::Comm,
 ) -> Result {
-    let (process, communicator) = enter(comm, "MPI_Bcast")?;
-    let root = check::root(root, communicator.team.size())?;
+    let (process, communicator) = enter(comm)?;
+    let root = self::root(&communicator, root)?;
+    let mut operation = Operation { root, ..Operation::new(Call::Broadcast) };
+    if root == Root::Elsewhere {
+        return form.run(&communicator, &operation);
+    }
     let datatype = self::datatype(process, datatype)?;
-    communicator.team.broadcast(root, data(buffer, count, &datatype, "buffer")?)
+    let data = Buffers::Whole(data(buffer, count, &datatype, "buffer")?);
+    if is_root(&communicator, root) {
+        operation.send = data;
+    } else {
+        operation.receive = data;
+    }
+    form.run(&communicator, &operation)
+}
+
+/// Tells which parts the caller takes in a rooted operation: that of the many (who send in a gather, receive in a
+/// scatter), and the root's.
+fn sides(communicator: &Communicator, root: Root) -> (bool, bool) {
+    match root {
+        Root::Rank(_) => (true, is_root(communicator, root)),
+        Root::Here => (false, true),
+        Root::None | Root::Elsewhere => (false, false),
+    }
 }
 
 /// `MPI_Gather`
-///
-/// # Errors
-/// As [`bcast`].
 #[expect(clippy::too_many_arguments)]
-pub fn gather(
+pub(crate) fn gather(
+    form: Form,
     sendbuf: *const c_void,
     sendcount: Count,
     sendtype: abi::Datatype,
@@ -201,32 +250,31 @@ pub fn gather(
     root: c_int,
     comm: abi::Comm,
 ) -> Result {
-    let (process, communicator) = enter(comm, "MPI_Gather")?;
-    let team = &communicator.team;
-    let root = check::root(root, team.size())?;
-    if team.rank() != root {
-        let sendtype = datatype(process, sendtype)?;
-        let send = data(sendbuf, sendcount, &sendtype, "sendbuf")?;
-        return team.gather(Call::Gather, root, Some(send), |_| send);
+    let (process, communicator) = enter(comm)?;
+    let root = self::root(&communicator, root)?;
+    let mut operation = Operation { root, ..Operation::new(Call::Gather) };
+    let (sends, receives) = sides(&communicator, root);
+    let in_place = receives && sends && is_in_place(sendbuf);
+    let sendtype = (sends && !in_place).then(|| datatype(process, sendtype)).transpose()?;
+    let recvtype = receives.then(|| datatype(process, recvtype)).transpose()?;
+    if let Some(recvtype) = &recvtype {
+        let peers = peers(&communicator);
+        operation.receive = Buffers::Even(parts(recvbuf, recvcount, peers, recvtype, "recvbuf")?, peers);
     }
-    let recvtype = datatype(process, recvtype)?;
-    let receive = parts(recvbuf, recvcount, team.size(), &recvtype, "recvbuf")?;
-    let place = evenly(receive, team.size());
-    if is_in_place(sendbuf) {
-        return team.gather(Call::Gather, root, None, place);
+    if let Some(sendtype) = &sendtype {
+        let send = data(sendbuf, sendcount, sendtype, "sendbuf")?;
+        if receives {
+            distinct(&send, &operation.receive.piece(communicator.values.rank))?;
+        }
+        operation.send = Buffers::Whole(send);
     }
-    let sendtype = datatype(process, sendtype)?;
-    let send = data(sendbuf, sendcount, &sendtype, "sendbuf")?;
-    distinct(&send, &place(root))?;
-    team.gather(Call::Gather, root, Some(send), place)
+    form.run(&communicator, &operation)
 }
 
 /// `MPI_Gatherv`
-///
-/// # Errors
-/// As [`bcast`], and `MPI_ERR_ARG`.
 #[expect(clippy::too_many_arguments)]
-pub fn gatherv(
+pub(crate) fn gatherv(
+    form: Form,
     sendbuf: *const c_void,
     sendcount: Count,
     sendtype: abi::Datatype,
@@ -237,32 +285,31 @@ pub fn gatherv(
     root: c_int,
     comm: abi::Comm,
 ) -> Result {
-    let (process, communicator) = enter(comm, "MPI_Gatherv")?;
-    let team = &communicator.team;
-    let root = check::root(root, team.size())?;
-    if team.rank() != root {
-        let sendtype = datatype(process, sendtype)?;
-        let send = data(sendbuf, sendcount, &sendtype, "sendbuf")?;
-        return team.gather(Call::Gatherv, root, Some(send), |_| send);
+    let (process, communicator) = enter(comm)?;
+    let root = self::root(&communicator, root)?;
+    let mut operation = Operation { root, ..Operation::new(Call::Gatherv) };
+    let (sends, receives) = sides(&communicator, root);
+    let in_place = receives && sends && is_in_place(sendbuf);
+    let sendtype = (sends && !in_place).then(|| datatype(process, sendtype)).transpose()?;
+    let recvtype = receives.then(|| datatype(process, recvtype)).transpose()?;
+    if let Some(recvtype) = &recvtype {
+        let peers = peers(&communicator);
+        operation.receive = Buffers::Pieces(pieces(recvbuf, recvcounts, displs, peers, recvtype, "recvbuf")?);
     }
-    let recvtype = datatype(process, recvtype)?;
-    let receive = pieces(recvbuf, recvcounts, displs, team.size(), &recvtype, "recvbuf")?;
-    let place = |rank: u32| receive[rank as usize];
-    if is_in_place(sendbuf) {
-        return team.gather(Call::Gatherv, root, None, place);
+    if let Some(sendtype) = &sendtype {
+        let send = data(sendbuf, sendcount, sendtype, "sendbuf")?;
+        if receives {
+            distinct(&send, &operation.receive.piece(communicator.values.rank))?;
+        }
+        operation.send = Buffers::Whole(send);
     }
-    let sendtype = datatype(process, sendtype)?;
-    let send = data(sendbuf, sendcount, &sendtype, "sendbuf")?;
-    distinct(&send, &place(root))?;
-    team.gather(Call::Gatherv, root, Some(send), place)
+    form.run(&communicator, &operation)
 }
 
 /// `MPI_Scatter`
-///
-/// # Errors
-/// As [`bcast`].
 #[expect(clippy::too_many_arguments)]
-pub fn scatter(
+pub(crate) fn scatter(
+    form: Form,
     sendbuf: *const c_void,
     sendcount: Count,
     sendtype: abi::Datatype,
@@ -272,32 +319,31 @@ pub fn scatter(
     root: c_int,
     comm: abi::Comm,
 ) -> Result {
-    let (process, communicator) = enter(comm, "MPI_Scatter")?;
-    let team = &communicator.team;
-    let root = check::root(root, team.size())?;
-    if team.rank() != root {
-        let recvtype = datatype(process, recvtype)?;
-        let receive = data(recvbuf, recvcount, &recvtype, "recvbuf")?;
-        return team.scatter(Call::Scatter, root, &|_| receive, Some(receive));
+    let (process, communicator) = enter(comm)?;
+    let root = self::root(&communicator, root)?;
+    let mut operation = Operation { root, ..Operation::new(Call::Scatter) };
+    let (receives, sends) = sides(&communicator, root);
+    let in_place = receives && sends && is_in_place(recvbuf);
+    let sendtype = sends.then(|| datatype(process, sendtype)).transpose()?;
+    let recvtype = (receives && !in_place).then(|| datatype(process, recvtype)).transpose()?;
+    if let Some(sendtype) = &sendtype {
+        let peers = peers(&communicator);
+        operation.send = Buffers::Even(parts(sendbuf, sendcount, peers, sendtype, "sendbuf")?, peers);
     }
-    let sendtype = datatype(process, sendtype)?;
-    let send = parts(sendbuf, sendcount, team.size(), &sendtype, "sendbuf")?;
-    let part = evenly(send, team.size());
-    if is_in_place(recvbuf) {
-        return team.scatter(Call::Scatter, root, &part, None);
+    if let Some(recvtype) = &recvtype {
+        let receive = data(recvbuf, recvcount, recvtype, "recvbuf")?;
+        if sends {
+            distinct(&operation.send.piece(communicator.values.rank), &receive)?;
+        }
+        operation.receive = Buffers::Whole(receive);
     }
-    let recvtype = datatype(process, recvtype)?;
-    let receive = data(recvbuf, recvcount, &recvtype, "recvbuf")?;
-    distinct(&part(root), &receive)?;
-    team.scatter(Call::Scatter, root, &part, Some(receive))
+    form.run(&communicator, &operation)
 }
 
 /// `MPI_Scatterv`
-///
-/// # Errors
-/// As [`gatherv`].
 #[expect(clippy::too_many_arguments)]
-pub fn scatterv(
+pub(crate) fn scatterv(
+    form: Form,
     sendbuf: *const c_void,
     sendcounts: Counts,
     displs: Counts,
@@ -308,31 +354,31 @@ pub fn scatterv(
     root: c_int,
     comm: abi::Comm,
 ) -> Result {
-    let (process, communicator) = enter(comm, "MPI_Scatterv")?;
-    let team = &communicator.team;
-    let root = check::root(root, team.size())?;
-    if team.rank() != root {
-        let recvtype = datatype(process, recvtype)?;
-        let receive = data(recvbuf, recvcount, &recvtype, "recvbuf")?;
-        return team.scatter(Call::Scatterv, root, &|_| receive, Some(receive));
+    let (process, communicator) = enter(comm)?;
+    let root = self::root(&communicator, root)?;
+    let mut operation = Operation { root, ..Operation::new(Call::Scatterv) };
+    let (receives, sends) = sides(&communicator, root);
+    let in_place = receives && sends && is_in_place(recvbuf);
+    let sendtype = sends.then(|| datatype(process, sendtype)).transpose()?;
+    let recvtype = (receives && !in_place).then(|| datatype(process, recvtype)).transpose()?;
+    if let Some(sendtype) = &sendtype {
+        let peers = peers(&communicator);
+        operation.send = Buffers::Pieces(pieces(sendbuf, sendcounts, displs, peers, sendtype, "sendbuf")?);
     }
-    let sendtype = datatype(process, sendtype)?;
-    let send = pieces(sendbuf, sendcounts, displs, team.size(), &sendtype, "sendbuf")?;
-    let part = |rank: u32| send[rank as usize];
-    if is_in_place(recvbuf) {
-        return team.scatter(Call::Scatterv, root, &part, None);
+    if let Some(recvtype) = &recvtype {
+        let receive = data(recvbuf, recvcount, recvtype, "recvbuf")?;
+        if sends {
+            distinct(&operation.send.piece(communicator.values.rank), &receive)?;
+        }
+        operation.receive = Buffers::Whole(receive);
     }
-    let recvtype = datatype(process, recvtype)?;
-    let receive = data(recvbuf, recvcount, &recvtype, "recvbuf")?;
-    distinct(&part(root), &receive)?;
-    team.scatter(Call::Scatterv, root, &part, Some(receive))
+    form.run(&communicator, &operation)
 }
 
 /// `MPI_Allgather`
-///
-/// # Errors
-/// As [`bcast`].
-pub fn allgather(
+#[expect(clippy::too_many_arguments)]
+pub(crate) fn allgather(
+    form: Form,
     sendbuf: *const c_void,
     sendcount: Count,
     sendtype: abi::Datatype,
@@ -341,25 +387,28 @@ pub fn allgather(
     recvtype: abi::Datatype,
     comm: abi::Comm,
 ) -> Result {
-    let (process, communicator) = enter(comm, "MPI_Allgather")?;
-    let team = &communicator.team;
+    let (process, communicator) = enter(comm)?;
+    refuse_in_place(&communicator, sendbuf)?;
+    let peers = peers(&communicator);
     let recvtype = datatype(process, recvtype)?;
-    let receive = parts(recvbuf, recvcount, team.size(), &recvtype, "recvbuf")?;
+    let mut operation = Operation::new(Call::Allgather);
+    operation.receive = Buffers::Even(parts(recvbuf, recvcount, peers, &recvtype, "recvbuf")?, peers);
     if is_in_place(sendbuf) {
-        return team.allgather(None, receive);
+        return form.run(&communicator, &operation);
     }
     let sendtype = datatype(process, sendtype)?;
     let send = data(sendbuf, sendcount, &sendtype, "sendbuf")?;
-    distinct(&send, &evenly(receive, team.size())(team.rank()))?;
-    team.allgather(Some(send), receive)
+    if communicator.values.remote.is_none() {
+        distinct(&send, &operation.receive.piece(communicator.values.rank))?;
+    }
+    operation.send = Buffers::Whole(send);
+    form.run(&communicator, &operation)
 }
 
 /// `MPI_Allgatherv`
-///
-/// # Errors
-/// As [`gatherv`].
 #[expect(clippy::too_many_arguments)]
-pub fn allgatherv(
+pub(crate) fn allgatherv(
+    form: Form,
     sendbuf: *const c_void,
     sendcount: Count,
     sendtype: abi::Datatype,
@@ -369,25 +418,28 @@ pub fn allgatherv(
     recvtype: abi::Datatype,
     comm: abi::Comm,
 ) -> Result {
-    let (process, communicator) = enter(comm, "MPI_Allgatherv")?;
-    let team = &communicator.team;
+    let (process, communicator) = enter(comm)?;
+    refuse_in_place(&communicator, sendbuf)?;
+    let peers = peers(&communicator);
     let recvtype = datatype(process, recvtype)?;
-    let receive = pieces(recvbuf, recvcounts, displs, team.size(), &recvtype, "recvbuf")?;
-    let place = |rank: u32| receive[rank as usize];
+    let mut operation = Operation::new(Call::Allgatherv);
+    operation.receive = Buffers::Pieces(pieces(recvbuf, recvcounts, displs, peers, &recvtype, "recvbuf")?);
     if is_in_place(sendbuf) {
-        return team.allgatherv(None, place);
+        return form.run(&communicator, &operation);
     }
     let sendtype = datatype(process, sendtype)?;
     let send = data(sendbuf, sendcount, &sendtype, "sendbuf")?;
-    distinct(&send, &place(team.rank()))?;
-    team.allgatherv(Some(send), place)
+    if communicator.values.remote.is_none() {
+        distinct(&send, &operation.receive.piece(communicator.values.rank))?;
+    }
+    operation.send = Buffers::Whole(send);
+    form.run(&communicator, &operation)
 }
 
 /// `MPI_Alltoall`
-///
-/// # Errors
-/// As [`bcast`].
-pub fn alltoall(
+#[expect(clippy::too_many_arguments)]
+pub(crate) fn alltoall(
+    form: Form,
     sendbuf: *const c_void,
     sendcount: Count,
     sendtype: abi::Datatype,
@@ -396,25 +448,27 @@ pub fn alltoall(
     recvtype: abi::Datatype,
     comm: abi::Comm,
 ) -> Result {
-    let (process, communicator) = enter(comm, "MPI_Alltoall")?;
-    let team = &communicator.team;
+    let (process, communicator) = enter(comm)?;
+    refuse_in_place(&communicator, sendbuf)?;
+    let peers = peers(&communicator);
     let recvtype = datatype(process, recvtype)?;
-    let receive = parts(recvbuf, recvcount, team.size(), &recvtype, "recvbuf")?;
+    let receive = parts(recvbuf, recvcount, peers, &recvtype, "recvbuf")?;
+    let mut operation = Operation::new(Call::Alltoall);
+    operation.receive = Buffers::Even(receive, peers);
     if is_in_place(sendbuf) {
-        return team.alltoall_in_place(Call::Alltoall, &evenly(receive, team.size()));
+        return form.run(&communicator, &operation);
     }
     let sendtype = datatype(process, sendtype)?;
-    let send = parts(sendbuf, sendcount, team.size(), &sendtype, "sendbuf")?;
+    let send = parts(sendbuf, sendcount, peers, &sendtype, "sendbuf")?;
     distinct(&send, &receive)?;
-    team.alltoall(send, receive)
+    operation.send = Buffers::Even(send, peers);
+    form.run(&communicator, &operation)
 }
 
 /// `MPI_Alltoallv`
-///
-/// # Errors
-/// As [`gatherv`].
 #[expect(clippy::too_many_arguments)]
-pub fn alltoallv(
+pub(crate) fn alltoallv(
+    form: Form,
     sendbuf: *const c_void,
     sendcounts: Counts,
     sdispls: Counts,
@@ -425,21 +479,26 @@ pub fn alltoallv(
     recvtype: abi::Datatype,
     comm: abi::Comm,
 ) -> Result {
-    let (process, communicator) = enter(comm, "MPI_Alltoallv")?;
-    let team = &communicator.team;
+    let (process, communicator) = enter(comm)?;
+    refuse_in_place(&communicator, sendbuf)?;
+    let peers = peers(&communicator);
     let recvtype = datatype(process, recvtype)?;
-    let receive = pieces(recvbuf, recvcounts, rdispls, team.size(), &recvtype, "recvbuf")?;
-    let place = |rank: u32| receive[rank as usize];
+    let mut operation = Operation::new(Call::Alltoallv);
+    operation.receive = Buffers::Pieces(pieces(recvbuf, recvcounts, rdispls, peers, &recvtype, "recvbuf")?);
     if is_in_place(sendbuf) {
-        return team.alltoall_in_place(Call::Alltoallv, &place);
+        return form.run(&communicator, &operation);
     }
     let sendtype = datatype(process, sendtype)?;
-    let send = pieces(sendbuf, sendcounts, sdispls, team.size(), &sendtype, "sendbuf")?;
-    team.alltoallw(Call::Alltoallv, &|rank| send[rank as usize], &place)
+    operation.send = Buffers::Pieces(pieces(sendbuf, sendcounts, sdispls, peers, &sendtype, "sendbuf")?);
+    form.run(&communicator, &operation)
 }
 
 /// The datatypes of a call with one for each rank.
-fn datatypes(process: &'static Process, handles: In<abi::Datatype>, size: u32) -> Result<Vec<Type<'static>>> {
+pub(crate) fn datatypes(
+    process: &'static Process,
+    handles: In<abi::Datatype>,
+    size: u32,
+) -> Result<Vec<Type<'static>>> {
     if handles.is_null() {
         return Err(Error::new(
             MPI_ERR_ARG,
@@ -450,7 +509,7 @@ fn datatypes(process: &'static Process, handles: In<abi::Datatype>, size: u32) -
 }
 
 /// Describes a buffer's parts of different datatypes at displacements in bytes.
-fn typed_pieces<'a>(
+pub(crate) fn typed_pieces<'a>(
     buffer: *const c_void,
     counts: Counts,
     displacements: Counts,
@@ -464,11 +523,9 @@ fn typed_pieces<'a>(
 }
 
 /// `MPI_Alltoallw`
-///
-/// # Errors
-/// As [`gatherv`].
 #[expect(clippy::too_many_arguments)]
-pub fn alltoallw(
+pub(crate) fn alltoallw(
+    form: Form,
     sendbuf: *const c_void,
     sendcounts: Counts,
     sdispls: Counts,
@@ -479,24 +536,24 @@ pub fn alltoallw(
     recvtypes: In<abi::Datatype>,
     comm: abi::Comm,
 ) -> Result {
-    let (process, communicator) = enter(comm, "MPI_Alltoallw")?;
-    let team = &communicator.team;
-    let recvtypes = datatypes(process, recvtypes, team.size())?;
-    let receive = typed_pieces(recvbuf, recvcounts, rdispls, &recvtypes, "recvbuf")?;
-    let place = |rank: u32| receive[rank as usize];
+    let (process, communicator) = enter(comm)?;
+    refuse_in_place(&communicator, sendbuf)?;
+    let peers = peers(&communicator);
+    let recvtypes = datatypes(process, recvtypes, peers)?;
+    let mut operation = Operation::new(Call::Alltoallw);
+    operation.receive = Buffers::Pieces(typed_pieces(recvbuf, recvcounts, rdispls, &recvtypes, "recvbuf")?);
     if is_in_place(sendbuf) {
-        return team.alltoall_in_place(Call::Alltoallw, &place);
+        return form.run(&communicator, &operation);
     }
-    let sendtypes = datatypes(process, sendtypes, team.size())?;
-    let send = typed_pieces(sendbuf, sendcounts, sdispls, &sendtypes, "sendbuf")?;
-    team.alltoallw(Call::Alltoallw, &|rank| send[rank as usize], &place)
+    let sendtypes = datatypes(process, sendtypes, peers)?;
+    operation.send = Buffers::Pieces(typed_pieces(sendbuf, sendcounts, sdispls, &sendtypes, "sendbuf")?);
+    form.run(&communicator, &operation)
 }
 
 /// `MPI_Reduce`
-///
-/// # Errors
-/// As [`bcast`], and `MPI_ERR_OP`.
-pub fn reduce(
+#[expect(clippy::too_many_arguments)]
+pub(crate) fn reduce(
+    form: Form,
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
     count: Count,
@@ -505,18 +562,25 @@ pub fn reduce(
     root: c_int,
     comm: abi::Comm,
 ) -> Result {
-    let (process, communicator) = enter(comm, "MPI_Reduce")?;
-    let team = &communicator.team;
-    let root = check::root(root, team.size())?;
+    let (process, communicator) = enter(comm)?;
+    let root = self::root(&communicator, root)?;
+    let mut operation = Operation { root, ..Operation::new(Call::Reduce) };
+    if root == Root::Elsewhere {
+        return form.run(&communicator, &operation);
+    }
     let (handle, datatype) = (datatype, self::datatype(process, datatype)?);
-    let op = operation(process, op, &datatype)?;
-    let operator = Operator { op: &op, handle };
-    if team.rank() != root {
-        return team.reduce(root, data(sendbuf, count, &datatype, "sendbuf")?, None, operator);
+    let op = self::operation(process, op, &datatype)?;
+    operation.operator = Some(Operator { op: &op, handle });
+    if !is_root(&communicator, root) {
+        operation.send = Buffers::Whole(data(sendbuf, count, &datatype, "sendbuf")?);
+        return form.run(&communicator, &operation);
     }
     let receive = data(recvbuf, count, &datatype, "recvbuf")?;
-    let send = contribution(sendbuf, receive)?;
-    team.reduce(root, send, Some(receive), operator)
+    operation.receive = Buffers::Whole(receive);
+    if root != Root::Here {
+        operation.send = Buffers::Whole(contribution(sendbuf, receive)?);
+    }
+    form.run(&communicator, &operation)
 }
 
 /// Describes what a rank contributes to a reduction with as many results, perhaps in place.
@@ -530,10 +594,8 @@ fn contribution<'a>(sendbuf: *const c_void, receive: Data<'a>) -> Result<Data<'a
 }
 
 /// `MPI_Allreduce`
-///
-/// # Errors
-/// As [`reduce`].
-pub fn allreduce(
+pub(crate) fn allreduce(
+    form: Form,
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
     count: Count,
@@ -541,18 +603,23 @@ pub fn allreduce(
     op: abi::Op,
     comm: abi::Comm,
 ) -> Result {
-    let (process, communicator) = enter(comm, "MPI_Allreduce")?;
+    let (process, communicator) = enter(comm)?;
+    refuse_in_place(&communicator, sendbuf)?;
     let (handle, datatype) = (datatype, self::datatype(process, datatype)?);
-    let op = operation(process, op, &datatype)?;
+    let op = self::operation(process, op, &datatype)?;
     let receive = data(recvbuf, count, &datatype, "recvbuf")?;
-    communicator.team.allreduce(contribution(sendbuf, receive)?, receive, Operator { op: &op, handle })
+    let operation = Operation {
+        send: Buffers::Whole(contribution(sendbuf, receive)?),
+        receive: Buffers::Whole(receive),
+        operator: Some(Operator { op: &op, handle }),
+        ..Operation::new(Call::Allreduce)
+    };
+    form.run(&communicator, &operation)
 }
 
 /// `MPI_Scan`
-///
-/// # Errors
-/// As [`reduce`].
-pub fn scan(
+pub(crate) fn scan(
+    form: Form,
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
     count: Count,
@@ -560,18 +627,23 @@ pub fn scan(
     op: abi::Op,
     comm: abi::Comm,
 ) -> Result {
-    let (process, communicator) = enter(comm, "MPI_Scan")?;
+    let (process, communicator) = enter(comm)?;
+    one_group(&communicator, "MPI_Scan")?;
     let (handle, datatype) = (datatype, self::datatype(process, datatype)?);
-    let op = operation(process, op, &datatype)?;
+    let op = self::operation(process, op, &datatype)?;
     let receive = data(recvbuf, count, &datatype, "recvbuf")?;
-    communicator.team.scan(contribution(sendbuf, receive)?, receive, Operator { op: &op, handle })
+    let operation = Operation {
+        send: Buffers::Whole(contribution(sendbuf, receive)?),
+        receive: Buffers::Whole(receive),
+        operator: Some(Operator { op: &op, handle }),
+        ..Operation::new(Call::Scan)
+    };
+    form.run(&communicator, &operation)
 }
 
 /// `MPI_Exscan`
-///
-/// # Errors
-/// As [`reduce`].
-pub fn exscan(
+pub(crate) fn exscan(
+    form: Form,
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
     count: Count,
@@ -579,25 +651,27 @@ pub fn exscan(
     op: abi::Op,
     comm: abi::Comm,
 ) -> Result {
-    let (process, communicator) = enter(comm, "MPI_Exscan")?;
-    let team = &communicator.team;
+    let (process, communicator) = enter(comm)?;
+    one_group(&communicator, "MPI_Exscan")?;
     let (handle, datatype) = (datatype, self::datatype(process, datatype)?);
-    let op = operation(process, op, &datatype)?;
-    let operator = Operator { op: &op, handle };
-    if team.rank() == 0 && !is_in_place(sendbuf) {
-        // Rank 0 receives nothing: its receive buffer means nothing and may be anything.
-        let send = data(sendbuf, count, &datatype, "sendbuf")?;
-        return team.exscan(send, send, operator);
+    let op = self::operation(process, op, &datatype)?;
+    let mut operation =
+        Operation { operator: Some(Operator { op: &op, handle }), ..Operation::new(Call::Exscan) };
+    if communicator.values.rank == 0 {
+        // Rank 0 receives nothing: its receive buffer means nothing and may be anything, unless it holds what it sends.
+        let source = if is_in_place(sendbuf) { recvbuf } else { sendbuf.cast_mut() };
+        operation.send = Buffers::Whole(data(source, count, &datatype, "sendbuf")?);
+    } else {
+        let receive = data(recvbuf, count, &datatype, "recvbuf")?;
+        operation.send = Buffers::Whole(contribution(sendbuf, receive)?);
+        operation.receive = Buffers::Whole(receive);
     }
-    let receive = data(recvbuf, count, &datatype, "recvbuf")?;
-    team.exscan(contribution(sendbuf, receive)?, receive, operator)
+    form.run(&communicator, &operation)
 }
 
 /// `MPI_Reduce_scatter_block`
-///
-/// # Errors
-/// As [`reduce`].
-pub fn reduce_scatter_block(
+pub(crate) fn reduce_scatter_block(
+    form: Form,
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
     recvcount: Count,
@@ -605,27 +679,31 @@ pub fn reduce_scatter_block(
     op: abi::Op,
     comm: abi::Comm,
 ) -> Result {
-    let (process, communicator) = enter(comm, "MPI_Reduce_scatter_block")?;
-    let team = &communicator.team;
+    let (process, communicator) = enter(comm)?;
+    refuse_in_place(&communicator, sendbuf)?;
     let (handle, datatype) = (datatype, self::datatype(process, datatype)?);
-    let op = operation(process, op, &datatype)?;
+    let op = self::operation(process, op, &datatype)?;
     let receive = data(recvbuf, recvcount, &datatype, "recvbuf")?;
     let in_place = is_in_place(sendbuf);
     let send = if in_place { recvbuf.cast_const() } else { sendbuf };
-    let send = parts(send, recvcount, team.size(), &datatype, "sendbuf")?;
+    let send = parts(send, recvcount, communicator.values.size(), &datatype, "sendbuf")?;
     if !in_place {
         distinct(&send, &receive)?;
     }
-    let first = u64::from(team.rank()) * receive.count();
-    let mine = first..first + receive.count();
-    team.reduce_scatter(Call::ReduceScatterBlock, send, mine, receive, Operator { op: &op, handle })
+    let first = u64::from(communicator.values.rank) * receive.count();
+    let operation = Operation {
+        send: Buffers::Whole(send),
+        receive: Buffers::Whole(receive),
+        operator: Some(Operator { op: &op, handle }),
+        mine: first..first + receive.count(),
+        ..Operation::new(Call::ReduceScatterBlock)
+    };
+    form.run(&communicator, &operation)
 }
 
 /// `MPI_Reduce_scatter`
-///
-/// # Errors
-/// As [`reduce`], and `MPI_ERR_ARG`.
-pub fn reduce_scatter(
+pub(crate) fn reduce_scatter(
+    form: Form,
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
     recvcounts: Counts,
@@ -633,19 +711,19 @@ pub fn reduce_scatter(
     op: abi::Op,
     comm: abi::Comm,
 ) -> Result {
-    let (process, communicator) = enter(comm, "MPI_Reduce_scatter")?;
-    let team = &communicator.team;
+    let (process, communicator) = enter(comm)?;
+    refuse_in_place(&communicator, sendbuf)?;
     arrays(recvcounts, recvcounts)?;
     let (handle, datatype) = (datatype, self::datatype(process, datatype)?);
-    let op = operation(process, op, &datatype)?;
+    let op = self::operation(process, op, &datatype)?;
     let (mut total, mut mine) = (0u64, 0..0);
-    for rank in 0..team.size() {
+    for rank in 0..communicator.values.size() {
         let count = check::count(recvcounts.get(rank as usize), "an element of recvcounts")?;
         let end = total
             .checked_add(count)
             .filter(|&end| Count::try_from(end).is_ok())
             .ok_or_else(|| Error::new(MPI_ERR_COUNT, "the sum of recvcounts is more than fits memory"))?;
-        if rank == team.rank() {
+        if rank == communicator.values.rank {
             mine = total..end;
         }
         total = end;
@@ -657,5 +735,12 @@ pub fn reduce_scatter(
     if !in_place {
         distinct(&send, &receive)?;
     }
-    team.reduce_scatter(Call::ReduceScatter, send, mine, receive, Operator { op: &op, handle })
+    let operation = Operation {
+        send: Buffers::Whole(send),
+        receive: Buffers::Whole(receive),
+        operator: Some(Operator { op: &op, handle }),
+        mine,
+        ..Operation::new(Call::ReduceScatter)
+    };
+    form.run(&communicator, &operation)
 }

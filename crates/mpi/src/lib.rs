@@ -5,10 +5,12 @@
 //! [`process::Process`], one per rank.
 
 pub mod attributes;
+pub mod blocking_collectives;
 pub mod buffers;
 pub mod callbacks;
 pub mod check;
-pub mod collectives;
+pub(crate) mod collective_forms;
+pub(crate) mod collectives;
 pub mod communicators;
 pub mod datatypes;
 pub mod environment;
@@ -24,9 +26,11 @@ pub mod initialize;
 pub mod keyvals;
 pub mod memory_kinds;
 pub mod messages;
+pub mod nonblocking_collectives;
 pub mod operations;
 pub mod packing;
 pub mod partitioned;
+pub mod persistent_collectives;
 pub mod point_to_point;
 pub mod probes;
 pub mod process;

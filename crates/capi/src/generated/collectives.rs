@@ -19,7 +19,7 @@ unsafe extern "C" fn PMPI_Allgather(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Allgather");
-    let result = weft_mpi::collectives::allgather(
+    let result = weft_mpi::blocking_collectives::allgather(
         sendbuf,
         Count::from(sendcount),
         sendtype,
@@ -42,39 +42,70 @@ unsafe extern "C" fn PMPI_Allgather_c(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Allgather_c");
-    let result =
-        weft_mpi::collectives::allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    let result = weft_mpi::blocking_collectives::allgather(
+        sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+    );
     entry::finish("MPI_Allgather_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Allgather_init(
-    _sendbuf: *const c_void,
-    _sendcount: c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: c_int,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Allgather_init", || Object::Communicator(comm))
+    entry::begin(&"MPI_Allgather_init");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::allgather_init(
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Allgather_init", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Allgather_init_c(
-    _sendbuf: *const c_void,
-    _sendcount: Count,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: Count,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: Count,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Allgather_init_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Allgather_init_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::allgather_init(
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Allgather_init_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -91,7 +122,7 @@ unsafe extern "C" fn PMPI_Allgatherv(
     entry::begin(&"MPI_Allgatherv");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::collectives::allgatherv(
+        weft_mpi::blocking_collectives::allgatherv(
             sendbuf,
             Count::from(sendcount),
             sendtype,
@@ -119,7 +150,7 @@ unsafe extern "C" fn PMPI_Allgatherv_c(
     entry::begin(&"MPI_Allgatherv_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::collectives::allgatherv(
+        weft_mpi::blocking_collectives::allgatherv(
             sendbuf,
             sendcount,
             sendtype,
@@ -135,34 +166,66 @@ unsafe extern "C" fn PMPI_Allgatherv_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Allgatherv_init(
-    _sendbuf: *const c_void,
-    _sendcount: c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const c_int,
-    _displs: *const c_int,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    displs: *const c_int,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Allgatherv_init", || Object::Communicator(comm))
+    entry::begin(&"MPI_Allgatherv_init");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::allgatherv_init(
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Counts::Int(In::new(recvcounts)),
+            Counts::Int(In::new(displs)),
+            recvtype,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Allgatherv_init", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Allgatherv_init_c(
-    _sendbuf: *const c_void,
-    _sendcount: Count,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const Count,
-    _displs: *const Aint,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const Count,
+    displs: *const Aint,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Allgatherv_init_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Allgatherv_init_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::allgatherv_init(
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            Counts::Count(In::new(recvcounts)),
+            Counts::Aint(In::new(displs)),
+            recvtype,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Allgatherv_init_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -175,7 +238,8 @@ unsafe extern "C" fn PMPI_Allreduce(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Allreduce");
-    let result = weft_mpi::collectives::allreduce(sendbuf, recvbuf, Count::from(count), datatype, op, comm);
+    let result =
+        weft_mpi::blocking_collectives::allreduce(sendbuf, recvbuf, Count::from(count), datatype, op, comm);
     entry::finish("MPI_Allreduce", result, || Object::Communicator(comm))
 }
 
@@ -189,36 +253,64 @@ unsafe extern "C" fn PMPI_Allreduce_c(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Allreduce_c");
-    let result = weft_mpi::collectives::allreduce(sendbuf, recvbuf, count, datatype, op, comm);
+    let result = weft_mpi::blocking_collectives::allreduce(sendbuf, recvbuf, count, datatype, op, comm);
     entry::finish("MPI_Allreduce_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Allreduce_init(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _op: abi::Op,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    op: abi::Op,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Allreduce_init", || Object::Communicator(comm))
+    entry::begin(&"MPI_Allreduce_init");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::allreduce_init(
+            sendbuf,
+            recvbuf,
+            Count::from(count),
+            datatype,
+            op,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Allreduce_init", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Allreduce_init_c(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _op: abi::Op,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    op: abi::Op,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Allreduce_init_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Allreduce_init_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::allreduce_init(
+            sendbuf,
+            recvbuf,
+            count,
+            datatype,
+            op,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Allreduce_init_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -232,7 +324,7 @@ unsafe extern "C" fn PMPI_Alltoall(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Alltoall");
-    let result = weft_mpi::collectives::alltoall(
+    let result = weft_mpi::blocking_collectives::alltoall(
         sendbuf,
         Count::from(sendcount),
         sendtype,
@@ -255,39 +347,70 @@ unsafe extern "C" fn PMPI_Alltoall_c(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Alltoall_c");
-    let result =
-        weft_mpi::collectives::alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    let result = weft_mpi::blocking_collectives::alltoall(
+        sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+    );
     entry::finish("MPI_Alltoall_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Alltoall_init(
-    _sendbuf: *const c_void,
-    _sendcount: c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: c_int,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Alltoall_init", || Object::Communicator(comm))
+    entry::begin(&"MPI_Alltoall_init");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::alltoall_init(
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Alltoall_init", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Alltoall_init_c(
-    _sendbuf: *const c_void,
-    _sendcount: Count,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: Count,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: Count,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Alltoall_init_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Alltoall_init_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::alltoall_init(
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Alltoall_init_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -305,7 +428,7 @@ unsafe extern "C" fn PMPI_Alltoallv(
     entry::begin(&"MPI_Alltoallv");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::collectives::alltoallv(
+        weft_mpi::blocking_collectives::alltoallv(
             sendbuf,
             Counts::Int(In::new(sendcounts)),
             Counts::Int(In::new(sdispls)),
@@ -335,7 +458,7 @@ unsafe extern "C" fn PMPI_Alltoallv_c(
     entry::begin(&"MPI_Alltoallv_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::collectives::alltoallv(
+        weft_mpi::blocking_collectives::alltoallv(
             sendbuf,
             Counts::Count(In::new(sendcounts)),
             Counts::Aint(In::new(sdispls)),
@@ -352,36 +475,70 @@ unsafe extern "C" fn PMPI_Alltoallv_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Alltoallv_init(
-    _sendbuf: *const c_void,
-    _sendcounts: *const c_int,
-    _sdispls: *const c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const c_int,
-    _rdispls: *const c_int,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcounts: *const c_int,
+    sdispls: *const c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    rdispls: *const c_int,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Alltoallv_init", || Object::Communicator(comm))
+    entry::begin(&"MPI_Alltoallv_init");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::alltoallv_init(
+            sendbuf,
+            Counts::Int(In::new(sendcounts)),
+            Counts::Int(In::new(sdispls)),
+            sendtype,
+            recvbuf,
+            Counts::Int(In::new(recvcounts)),
+            Counts::Int(In::new(rdispls)),
+            recvtype,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Alltoallv_init", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Alltoallv_init_c(
-    _sendbuf: *const c_void,
-    _sendcounts: *const Count,
-    _sdispls: *const Aint,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const Count,
-    _rdispls: *const Aint,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcounts: *const Count,
+    sdispls: *const Aint,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const Count,
+    rdispls: *const Aint,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Alltoallv_init_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Alltoallv_init_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::alltoallv_init(
+            sendbuf,
+            Counts::Count(In::new(sendcounts)),
+            Counts::Aint(In::new(sdispls)),
+            sendtype,
+            recvbuf,
+            Counts::Count(In::new(recvcounts)),
+            Counts::Aint(In::new(rdispls)),
+            recvtype,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Alltoallv_init_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -399,7 +556,7 @@ unsafe extern "C" fn PMPI_Alltoallw(
     entry::begin(&"MPI_Alltoallw");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::collectives::alltoallw(
+        weft_mpi::blocking_collectives::alltoallw(
             sendbuf,
             Counts::Int(In::new(sendcounts)),
             Counts::Int(In::new(sdispls)),
@@ -429,7 +586,7 @@ unsafe extern "C" fn PMPI_Alltoallw_c(
     entry::begin(&"MPI_Alltoallw_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::collectives::alltoallw(
+        weft_mpi::blocking_collectives::alltoallw(
             sendbuf,
             Counts::Count(In::new(sendcounts)),
             Counts::Aint(In::new(sdispls)),
@@ -446,52 +603,89 @@ unsafe extern "C" fn PMPI_Alltoallw_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Alltoallw_init(
-    _sendbuf: *const c_void,
-    _sendcounts: *const c_int,
-    _sdispls: *const c_int,
-    _sendtypes: *const Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const c_int,
-    _rdispls: *const c_int,
-    _recvtypes: *const Datatype,
+    sendbuf: *const c_void,
+    sendcounts: *const c_int,
+    sdispls: *const c_int,
+    sendtypes: *const Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    rdispls: *const c_int,
+    recvtypes: *const Datatype,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Alltoallw_init", || Object::Communicator(comm))
+    entry::begin(&"MPI_Alltoallw_init");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::alltoallw_init(
+            sendbuf,
+            Counts::Int(In::new(sendcounts)),
+            Counts::Int(In::new(sdispls)),
+            In::new(sendtypes),
+            recvbuf,
+            Counts::Int(In::new(recvcounts)),
+            Counts::Int(In::new(rdispls)),
+            In::new(recvtypes),
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Alltoallw_init", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Alltoallw_init_c(
-    _sendbuf: *const c_void,
-    _sendcounts: *const Count,
-    _sdispls: *const Aint,
-    _sendtypes: *const Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const Count,
-    _rdispls: *const Aint,
-    _recvtypes: *const Datatype,
+    sendbuf: *const c_void,
+    sendcounts: *const Count,
+    sdispls: *const Aint,
+    sendtypes: *const Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const Count,
+    rdispls: *const Aint,
+    recvtypes: *const Datatype,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Alltoallw_init_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Alltoallw_init_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::alltoallw_init(
+            sendbuf,
+            Counts::Count(In::new(sendcounts)),
+            Counts::Aint(In::new(sdispls)),
+            In::new(sendtypes),
+            recvbuf,
+            Counts::Count(In::new(recvcounts)),
+            Counts::Aint(In::new(rdispls)),
+            In::new(recvtypes),
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Alltoallw_init_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Barrier(comm: abi::Comm) -> c_int {
     entry::begin(&"MPI_Barrier");
-    let result = weft_mpi::collectives::barrier(comm);
+    let result = weft_mpi::blocking_collectives::barrier(comm);
     entry::finish("MPI_Barrier", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Barrier_init(
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Barrier_init", || Object::Communicator(comm))
+    entry::begin(&"MPI_Barrier_init");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::persistent_collectives::barrier_init(comm, info, Out::new(request)) };
+    entry::finish("MPI_Barrier_init", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -503,7 +697,7 @@ unsafe extern "C" fn PMPI_Bcast(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Bcast");
-    let result = weft_mpi::collectives::bcast(buffer, Count::from(count), datatype, root, comm);
+    let result = weft_mpi::blocking_collectives::bcast(buffer, Count::from(count), datatype, root, comm);
     entry::finish("MPI_Bcast", result, || Object::Communicator(comm))
 }
 
@@ -516,34 +710,60 @@ unsafe extern "C" fn PMPI_Bcast_c(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Bcast_c");
-    let result = weft_mpi::collectives::bcast(buffer, count, datatype, root, comm);
+    let result = weft_mpi::blocking_collectives::bcast(buffer, count, datatype, root, comm);
     entry::finish("MPI_Bcast_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Bcast_init(
-    _buffer: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _root: c_int,
+    buffer: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    root: c_int,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Bcast_init", || Object::Communicator(comm))
+    entry::begin(&"MPI_Bcast_init");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::bcast_init(
+            buffer,
+            Count::from(count),
+            datatype,
+            root,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Bcast_init", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Bcast_init_c(
-    _buffer: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _root: c_int,
+    buffer: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    root: c_int,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Bcast_init_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Bcast_init_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::bcast_init(
+            buffer,
+            count,
+            datatype,
+            root,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Bcast_init_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -556,7 +776,8 @@ unsafe extern "C" fn PMPI_Exscan(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Exscan");
-    let result = weft_mpi::collectives::exscan(sendbuf, recvbuf, Count::from(count), datatype, op, comm);
+    let result =
+        weft_mpi::blocking_collectives::exscan(sendbuf, recvbuf, Count::from(count), datatype, op, comm);
     entry::finish("MPI_Exscan", result, || Object::Communicator(comm))
 }
 
@@ -570,36 +791,64 @@ unsafe extern "C" fn PMPI_Exscan_c(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Exscan_c");
-    let result = weft_mpi::collectives::exscan(sendbuf, recvbuf, count, datatype, op, comm);
+    let result = weft_mpi::blocking_collectives::exscan(sendbuf, recvbuf, count, datatype, op, comm);
     entry::finish("MPI_Exscan_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Exscan_init(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _op: abi::Op,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    op: abi::Op,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Exscan_init", || Object::Communicator(comm))
+    entry::begin(&"MPI_Exscan_init");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::exscan_init(
+            sendbuf,
+            recvbuf,
+            Count::from(count),
+            datatype,
+            op,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Exscan_init", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Exscan_init_c(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _op: abi::Op,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    op: abi::Op,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Exscan_init_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Exscan_init_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::exscan_init(
+            sendbuf,
+            recvbuf,
+            count,
+            datatype,
+            op,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Exscan_init_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -614,7 +863,7 @@ unsafe extern "C" fn PMPI_Gather(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Gather");
-    let result = weft_mpi::collectives::gather(
+    let result = weft_mpi::blocking_collectives::gather(
         sendbuf,
         Count::from(sendcount),
         sendtype,
@@ -639,41 +888,74 @@ unsafe extern "C" fn PMPI_Gather_c(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Gather_c");
-    let result =
-        weft_mpi::collectives::gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+    let result = weft_mpi::blocking_collectives::gather(
+        sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+    );
     entry::finish("MPI_Gather_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Gather_init(
-    _sendbuf: *const c_void,
-    _sendcount: c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: c_int,
-    _recvtype: Datatype,
-    _root: c_int,
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: Datatype,
+    root: c_int,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Gather_init", || Object::Communicator(comm))
+    entry::begin(&"MPI_Gather_init");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::gather_init(
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            root,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Gather_init", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Gather_init_c(
-    _sendbuf: *const c_void,
-    _sendcount: Count,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: Count,
-    _recvtype: Datatype,
-    _root: c_int,
+    sendbuf: *const c_void,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: Count,
+    recvtype: Datatype,
+    root: c_int,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Gather_init_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Gather_init_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::gather_init(
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            root,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Gather_init_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -691,7 +973,7 @@ unsafe extern "C" fn PMPI_Gatherv(
     entry::begin(&"MPI_Gatherv");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::collectives::gatherv(
+        weft_mpi::blocking_collectives::gatherv(
             sendbuf,
             Count::from(sendcount),
             sendtype,
@@ -721,7 +1003,7 @@ unsafe extern "C" fn PMPI_Gatherv_c(
     entry::begin(&"MPI_Gatherv_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::collectives::gatherv(
+        weft_mpi::blocking_collectives::gatherv(
             sendbuf,
             sendcount,
             sendtype,
@@ -738,497 +1020,983 @@ unsafe extern "C" fn PMPI_Gatherv_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Gatherv_init(
-    _sendbuf: *const c_void,
-    _sendcount: c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const c_int,
-    _displs: *const c_int,
-    _recvtype: Datatype,
-    _root: c_int,
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    displs: *const c_int,
+    recvtype: Datatype,
+    root: c_int,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Gatherv_init", || Object::Communicator(comm))
+    entry::begin(&"MPI_Gatherv_init");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::gatherv_init(
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Counts::Int(In::new(recvcounts)),
+            Counts::Int(In::new(displs)),
+            recvtype,
+            root,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Gatherv_init", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Gatherv_init_c(
-    _sendbuf: *const c_void,
-    _sendcount: Count,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const Count,
-    _displs: *const Aint,
-    _recvtype: Datatype,
-    _root: c_int,
+    sendbuf: *const c_void,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const Count,
+    displs: *const Aint,
+    recvtype: Datatype,
+    root: c_int,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Gatherv_init_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Gatherv_init_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::gatherv_init(
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            Counts::Count(In::new(recvcounts)),
+            Counts::Aint(In::new(displs)),
+            recvtype,
+            root,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Gatherv_init_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Iallgather(
-    _sendbuf: *const c_void,
-    _sendcount: c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: c_int,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Iallgather", || Object::Communicator(comm))
+    entry::begin(&"MPI_Iallgather");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::iallgather(
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Iallgather", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Iallgather_c(
-    _sendbuf: *const c_void,
-    _sendcount: Count,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: Count,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: Count,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Iallgather_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Iallgather_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::iallgather(
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Iallgather_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Iallgatherv(
-    _sendbuf: *const c_void,
-    _sendcount: c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const c_int,
-    _displs: *const c_int,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    displs: *const c_int,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Iallgatherv", || Object::Communicator(comm))
+    entry::begin(&"MPI_Iallgatherv");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::iallgatherv(
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Counts::Int(In::new(recvcounts)),
+            Counts::Int(In::new(displs)),
+            recvtype,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Iallgatherv", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Iallgatherv_c(
-    _sendbuf: *const c_void,
-    _sendcount: Count,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const Count,
-    _displs: *const Aint,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const Count,
+    displs: *const Aint,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Iallgatherv_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Iallgatherv_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::iallgatherv(
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            Counts::Count(In::new(recvcounts)),
+            Counts::Aint(In::new(displs)),
+            recvtype,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Iallgatherv_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Iallreduce(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _op: abi::Op,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    op: abi::Op,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Iallreduce", || Object::Communicator(comm))
+    entry::begin(&"MPI_Iallreduce");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::iallreduce(
+            sendbuf,
+            recvbuf,
+            Count::from(count),
+            datatype,
+            op,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Iallreduce", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Iallreduce_c(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _op: abi::Op,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    op: abi::Op,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Iallreduce_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Iallreduce_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::iallreduce(
+            sendbuf,
+            recvbuf,
+            count,
+            datatype,
+            op,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Iallreduce_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ialltoall(
-    _sendbuf: *const c_void,
-    _sendcount: c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: c_int,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Ialltoall", || Object::Communicator(comm))
+    entry::begin(&"MPI_Ialltoall");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::ialltoall(
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Ialltoall", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ialltoall_c(
-    _sendbuf: *const c_void,
-    _sendcount: Count,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: Count,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: Count,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Ialltoall_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Ialltoall_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::ialltoall(
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Ialltoall_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ialltoallv(
-    _sendbuf: *const c_void,
-    _sendcounts: *const c_int,
-    _sdispls: *const c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const c_int,
-    _rdispls: *const c_int,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcounts: *const c_int,
+    sdispls: *const c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    rdispls: *const c_int,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Ialltoallv", || Object::Communicator(comm))
+    entry::begin(&"MPI_Ialltoallv");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::ialltoallv(
+            sendbuf,
+            Counts::Int(In::new(sendcounts)),
+            Counts::Int(In::new(sdispls)),
+            sendtype,
+            recvbuf,
+            Counts::Int(In::new(recvcounts)),
+            Counts::Int(In::new(rdispls)),
+            recvtype,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Ialltoallv", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ialltoallv_c(
-    _sendbuf: *const c_void,
-    _sendcounts: *const Count,
-    _sdispls: *const Aint,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const Count,
-    _rdispls: *const Aint,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcounts: *const Count,
+    sdispls: *const Aint,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const Count,
+    rdispls: *const Aint,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Ialltoallv_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Ialltoallv_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::ialltoallv(
+            sendbuf,
+            Counts::Count(In::new(sendcounts)),
+            Counts::Aint(In::new(sdispls)),
+            sendtype,
+            recvbuf,
+            Counts::Count(In::new(recvcounts)),
+            Counts::Aint(In::new(rdispls)),
+            recvtype,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Ialltoallv_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ialltoallw(
-    _sendbuf: *const c_void,
-    _sendcounts: *const c_int,
-    _sdispls: *const c_int,
-    _sendtypes: *const Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const c_int,
-    _rdispls: *const c_int,
-    _recvtypes: *const Datatype,
+    sendbuf: *const c_void,
+    sendcounts: *const c_int,
+    sdispls: *const c_int,
+    sendtypes: *const Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    rdispls: *const c_int,
+    recvtypes: *const Datatype,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Ialltoallw", || Object::Communicator(comm))
+    entry::begin(&"MPI_Ialltoallw");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::ialltoallw(
+            sendbuf,
+            Counts::Int(In::new(sendcounts)),
+            Counts::Int(In::new(sdispls)),
+            In::new(sendtypes),
+            recvbuf,
+            Counts::Int(In::new(recvcounts)),
+            Counts::Int(In::new(rdispls)),
+            In::new(recvtypes),
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Ialltoallw", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ialltoallw_c(
-    _sendbuf: *const c_void,
-    _sendcounts: *const Count,
-    _sdispls: *const Aint,
-    _sendtypes: *const Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const Count,
-    _rdispls: *const Aint,
-    _recvtypes: *const Datatype,
+    sendbuf: *const c_void,
+    sendcounts: *const Count,
+    sdispls: *const Aint,
+    sendtypes: *const Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const Count,
+    rdispls: *const Aint,
+    recvtypes: *const Datatype,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Ialltoallw_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Ialltoallw_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::ialltoallw(
+            sendbuf,
+            Counts::Count(In::new(sendcounts)),
+            Counts::Aint(In::new(sdispls)),
+            In::new(sendtypes),
+            recvbuf,
+            Counts::Count(In::new(recvcounts)),
+            Counts::Aint(In::new(rdispls)),
+            In::new(recvtypes),
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Ialltoallw_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Ibarrier(comm: abi::Comm, _request: *mut abi::Request) -> c_int {
-    entry::unsupported("MPI_Ibarrier", || Object::Communicator(comm))
+unsafe extern "C" fn PMPI_Ibarrier(comm: abi::Comm, request: *mut abi::Request) -> c_int {
+    entry::begin(&"MPI_Ibarrier");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::nonblocking_collectives::ibarrier(comm, Out::new(request)) };
+    entry::finish("MPI_Ibarrier", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ibcast(
-    _buffer: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _root: c_int,
+    buffer: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    root: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Ibcast", || Object::Communicator(comm))
+    entry::begin(&"MPI_Ibcast");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::ibcast(
+            buffer,
+            Count::from(count),
+            datatype,
+            root,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Ibcast", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ibcast_c(
-    _buffer: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _root: c_int,
+    buffer: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    root: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Ibcast_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Ibcast_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::ibcast(buffer, count, datatype, root, comm, Out::new(request))
+    };
+    entry::finish("MPI_Ibcast_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Iexscan(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _op: abi::Op,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    op: abi::Op,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Iexscan", || Object::Communicator(comm))
+    entry::begin(&"MPI_Iexscan");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::iexscan(
+            sendbuf,
+            recvbuf,
+            Count::from(count),
+            datatype,
+            op,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Iexscan", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Iexscan_c(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _op: abi::Op,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    op: abi::Op,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Iexscan_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Iexscan_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::iexscan(
+            sendbuf,
+            recvbuf,
+            count,
+            datatype,
+            op,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Iexscan_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Igather(
-    _sendbuf: *const c_void,
-    _sendcount: c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: c_int,
-    _recvtype: Datatype,
-    _root: c_int,
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: Datatype,
+    root: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Igather", || Object::Communicator(comm))
+    entry::begin(&"MPI_Igather");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::igather(
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            root,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Igather", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Igather_c(
-    _sendbuf: *const c_void,
-    _sendcount: Count,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: Count,
-    _recvtype: Datatype,
-    _root: c_int,
+    sendbuf: *const c_void,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: Count,
+    recvtype: Datatype,
+    root: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Igather_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Igather_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::igather(
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            root,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Igather_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Igatherv(
-    _sendbuf: *const c_void,
-    _sendcount: c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const c_int,
-    _displs: *const c_int,
-    _recvtype: Datatype,
-    _root: c_int,
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    displs: *const c_int,
+    recvtype: Datatype,
+    root: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Igatherv", || Object::Communicator(comm))
+    entry::begin(&"MPI_Igatherv");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::igatherv(
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Counts::Int(In::new(recvcounts)),
+            Counts::Int(In::new(displs)),
+            recvtype,
+            root,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Igatherv", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Igatherv_c(
-    _sendbuf: *const c_void,
-    _sendcount: Count,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const Count,
-    _displs: *const Aint,
-    _recvtype: Datatype,
-    _root: c_int,
+    sendbuf: *const c_void,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const Count,
+    displs: *const Aint,
+    recvtype: Datatype,
+    root: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Igatherv_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Igatherv_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::igatherv(
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            Counts::Count(In::new(recvcounts)),
+            Counts::Aint(In::new(displs)),
+            recvtype,
+            root,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Igatherv_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ireduce(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _op: abi::Op,
-    _root: c_int,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    op: abi::Op,
+    root: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Ireduce", || Object::Communicator(comm))
+    entry::begin(&"MPI_Ireduce");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::ireduce(
+            sendbuf,
+            recvbuf,
+            Count::from(count),
+            datatype,
+            op,
+            root,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Ireduce", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ireduce_c(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _op: abi::Op,
-    _root: c_int,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    op: abi::Op,
+    root: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Ireduce_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Ireduce_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::ireduce(
+            sendbuf,
+            recvbuf,
+            count,
+            datatype,
+            op,
+            root,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Ireduce_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ireduce_scatter(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const c_int,
-    _datatype: Datatype,
-    _op: abi::Op,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    datatype: Datatype,
+    op: abi::Op,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Ireduce_scatter", || Object::Communicator(comm))
+    entry::begin(&"MPI_Ireduce_scatter");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::ireduce_scatter(
+            sendbuf,
+            recvbuf,
+            Counts::Int(In::new(recvcounts)),
+            datatype,
+            op,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Ireduce_scatter", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ireduce_scatter_c(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const Count,
-    _datatype: Datatype,
-    _op: abi::Op,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    recvcounts: *const Count,
+    datatype: Datatype,
+    op: abi::Op,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Ireduce_scatter_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Ireduce_scatter_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::ireduce_scatter(
+            sendbuf,
+            recvbuf,
+            Counts::Count(In::new(recvcounts)),
+            datatype,
+            op,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Ireduce_scatter_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ireduce_scatter_block(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _recvcount: c_int,
-    _datatype: Datatype,
-    _op: abi::Op,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    datatype: Datatype,
+    op: abi::Op,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Ireduce_scatter_block", || Object::Communicator(comm))
+    entry::begin(&"MPI_Ireduce_scatter_block");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::ireduce_scatter_block(
+            sendbuf,
+            recvbuf,
+            Count::from(recvcount),
+            datatype,
+            op,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Ireduce_scatter_block", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ireduce_scatter_block_c(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _recvcount: Count,
-    _datatype: Datatype,
-    _op: abi::Op,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    recvcount: Count,
+    datatype: Datatype,
+    op: abi::Op,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Ireduce_scatter_block_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Ireduce_scatter_block_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::ireduce_scatter_block(
+            sendbuf,
+            recvbuf,
+            recvcount,
+            datatype,
+            op,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Ireduce_scatter_block_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Iscan(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _op: abi::Op,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    op: abi::Op,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Iscan", || Object::Communicator(comm))
+    entry::begin(&"MPI_Iscan");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::iscan(
+            sendbuf,
+            recvbuf,
+            Count::from(count),
+            datatype,
+            op,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Iscan", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Iscan_c(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _op: abi::Op,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    op: abi::Op,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Iscan_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Iscan_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::iscan(
+            sendbuf,
+            recvbuf,
+            count,
+            datatype,
+            op,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Iscan_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Iscatter(
-    _sendbuf: *const c_void,
-    _sendcount: c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: c_int,
-    _recvtype: Datatype,
-    _root: c_int,
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: Datatype,
+    root: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Iscatter", || Object::Communicator(comm))
+    entry::begin(&"MPI_Iscatter");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::iscatter(
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            root,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Iscatter", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Iscatter_c(
-    _sendbuf: *const c_void,
-    _sendcount: Count,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: Count,
-    _recvtype: Datatype,
-    _root: c_int,
+    sendbuf: *const c_void,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: Count,
+    recvtype: Datatype,
+    root: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Iscatter_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Iscatter_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::iscatter(
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            root,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Iscatter_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Iscatterv(
-    _sendbuf: *const c_void,
-    _sendcounts: *const c_int,
-    _displs: *const c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: c_int,
-    _recvtype: Datatype,
-    _root: c_int,
+    sendbuf: *const c_void,
+    sendcounts: *const c_int,
+    displs: *const c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: Datatype,
+    root: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Iscatterv", || Object::Communicator(comm))
+    entry::begin(&"MPI_Iscatterv");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::iscatterv(
+            sendbuf,
+            Counts::Int(In::new(sendcounts)),
+            Counts::Int(In::new(displs)),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            root,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Iscatterv", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Iscatterv_c(
-    _sendbuf: *const c_void,
-    _sendcounts: *const Count,
-    _displs: *const Aint,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: Count,
-    _recvtype: Datatype,
-    _root: c_int,
+    sendbuf: *const c_void,
+    sendcounts: *const Count,
+    displs: *const Aint,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: Count,
+    recvtype: Datatype,
+    root: c_int,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Iscatterv_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Iscatterv_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::iscatterv(
+            sendbuf,
+            Counts::Count(In::new(sendcounts)),
+            Counts::Aint(In::new(displs)),
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            root,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Iscatterv_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -1274,8 +2042,15 @@ unsafe extern "C" fn PMPI_Reduce(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Reduce");
-    let result =
-        weft_mpi::collectives::reduce(sendbuf, recvbuf, Count::from(count), datatype, op, root, comm);
+    let result = weft_mpi::blocking_collectives::reduce(
+        sendbuf,
+        recvbuf,
+        Count::from(count),
+        datatype,
+        op,
+        root,
+        comm,
+    );
     entry::finish("MPI_Reduce", result, || Object::Communicator(comm))
 }
 
@@ -1290,38 +2065,68 @@ unsafe extern "C" fn PMPI_Reduce_c(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Reduce_c");
-    let result = weft_mpi::collectives::reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
+    let result = weft_mpi::blocking_collectives::reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
     entry::finish("MPI_Reduce_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Reduce_init(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _op: abi::Op,
-    _root: c_int,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    op: abi::Op,
+    root: c_int,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Reduce_init", || Object::Communicator(comm))
+    entry::begin(&"MPI_Reduce_init");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::reduce_init(
+            sendbuf,
+            recvbuf,
+            Count::from(count),
+            datatype,
+            op,
+            root,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Reduce_init", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Reduce_init_c(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _op: abi::Op,
-    _root: c_int,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    op: abi::Op,
+    root: c_int,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Reduce_init_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Reduce_init_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::reduce_init(
+            sendbuf,
+            recvbuf,
+            count,
+            datatype,
+            op,
+            root,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Reduce_init_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -1362,7 +2167,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter(
     entry::begin(&"MPI_Reduce_scatter");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::collectives::reduce_scatter(
+        weft_mpi::blocking_collectives::reduce_scatter(
             sendbuf,
             recvbuf,
             Counts::Int(In::new(recvcounts)),
@@ -1386,7 +2191,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_c(
     entry::begin(&"MPI_Reduce_scatter_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::collectives::reduce_scatter(
+        weft_mpi::blocking_collectives::reduce_scatter(
             sendbuf,
             recvbuf,
             Counts::Count(In::new(recvcounts)),
@@ -1408,7 +2213,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_block(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Reduce_scatter_block");
-    let result = weft_mpi::collectives::reduce_scatter_block(
+    let result = weft_mpi::blocking_collectives::reduce_scatter_block(
         sendbuf,
         recvbuf,
         Count::from(recvcount),
@@ -1429,64 +2234,121 @@ unsafe extern "C" fn PMPI_Reduce_scatter_block_c(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Reduce_scatter_block_c");
-    let result = weft_mpi::collectives::reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm);
+    let result =
+        weft_mpi::blocking_collectives::reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm);
     entry::finish("MPI_Reduce_scatter_block_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Reduce_scatter_block_init(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _recvcount: c_int,
-    _datatype: Datatype,
-    _op: abi::Op,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    datatype: Datatype,
+    op: abi::Op,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Reduce_scatter_block_init", || Object::Communicator(comm))
+    entry::begin(&"MPI_Reduce_scatter_block_init");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::reduce_scatter_block_init(
+            sendbuf,
+            recvbuf,
+            Count::from(recvcount),
+            datatype,
+            op,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Reduce_scatter_block_init", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Reduce_scatter_block_init_c(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _recvcount: Count,
-    _datatype: Datatype,
-    _op: abi::Op,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    recvcount: Count,
+    datatype: Datatype,
+    op: abi::Op,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Reduce_scatter_block_init_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Reduce_scatter_block_init_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::reduce_scatter_block_init(
+            sendbuf,
+            recvbuf,
+            recvcount,
+            datatype,
+            op,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Reduce_scatter_block_init_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Reduce_scatter_init(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const c_int,
-    _datatype: Datatype,
-    _op: abi::Op,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    datatype: Datatype,
+    op: abi::Op,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Reduce_scatter_init", || Object::Communicator(comm))
+    entry::begin(&"MPI_Reduce_scatter_init");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::reduce_scatter_init(
+            sendbuf,
+            recvbuf,
+            Counts::Int(In::new(recvcounts)),
+            datatype,
+            op,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Reduce_scatter_init", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Reduce_scatter_init_c(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const Count,
-    _datatype: Datatype,
-    _op: abi::Op,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    recvcounts: *const Count,
+    datatype: Datatype,
+    op: abi::Op,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Reduce_scatter_init_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Reduce_scatter_init_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::reduce_scatter_init(
+            sendbuf,
+            recvbuf,
+            Counts::Count(In::new(recvcounts)),
+            datatype,
+            op,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Reduce_scatter_init_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -1499,7 +2361,8 @@ unsafe extern "C" fn PMPI_Scan(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Scan");
-    let result = weft_mpi::collectives::scan(sendbuf, recvbuf, Count::from(count), datatype, op, comm);
+    let result =
+        weft_mpi::blocking_collectives::scan(sendbuf, recvbuf, Count::from(count), datatype, op, comm);
     entry::finish("MPI_Scan", result, || Object::Communicator(comm))
 }
 
@@ -1513,36 +2376,64 @@ unsafe extern "C" fn PMPI_Scan_c(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Scan_c");
-    let result = weft_mpi::collectives::scan(sendbuf, recvbuf, count, datatype, op, comm);
+    let result = weft_mpi::blocking_collectives::scan(sendbuf, recvbuf, count, datatype, op, comm);
     entry::finish("MPI_Scan_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Scan_init(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _op: abi::Op,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    op: abi::Op,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Scan_init", || Object::Communicator(comm))
+    entry::begin(&"MPI_Scan_init");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::scan_init(
+            sendbuf,
+            recvbuf,
+            Count::from(count),
+            datatype,
+            op,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Scan_init", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Scan_init_c(
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _op: abi::Op,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    op: abi::Op,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Scan_init_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Scan_init_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::scan_init(
+            sendbuf,
+            recvbuf,
+            count,
+            datatype,
+            op,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Scan_init_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -1557,7 +2448,7 @@ unsafe extern "C" fn PMPI_Scatter(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Scatter");
-    let result = weft_mpi::collectives::scatter(
+    let result = weft_mpi::blocking_collectives::scatter(
         sendbuf,
         Count::from(sendcount),
         sendtype,
@@ -1582,7 +2473,7 @@ unsafe extern "C" fn PMPI_Scatter_c(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Scatter_c");
-    let result = weft_mpi::collectives::scatter(
+    let result = weft_mpi::blocking_collectives::scatter(
         sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
     );
     entry::finish("MPI_Scatter_c", result, || Object::Communicator(comm))
@@ -1590,34 +2481,66 @@ unsafe extern "C" fn PMPI_Scatter_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Scatter_init(
-    _sendbuf: *const c_void,
-    _sendcount: c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: c_int,
-    _recvtype: Datatype,
-    _root: c_int,
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: Datatype,
+    root: c_int,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Scatter_init", || Object::Communicator(comm))
+    entry::begin(&"MPI_Scatter_init");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::scatter_init(
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            root,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Scatter_init", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Scatter_init_c(
-    _sendbuf: *const c_void,
-    _sendcount: Count,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: Count,
-    _recvtype: Datatype,
-    _root: c_int,
+    sendbuf: *const c_void,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: Count,
+    recvtype: Datatype,
+    root: c_int,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Scatter_init_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Scatter_init_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::scatter_init(
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            root,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Scatter_init_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -1635,7 +2558,7 @@ unsafe extern "C" fn PMPI_Scatterv(
     entry::begin(&"MPI_Scatterv");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::collectives::scatterv(
+        weft_mpi::blocking_collectives::scatterv(
             sendbuf,
             Counts::Int(In::new(sendcounts)),
             Counts::Int(In::new(displs)),
@@ -1665,7 +2588,7 @@ unsafe extern "C" fn PMPI_Scatterv_c(
     entry::begin(&"MPI_Scatterv_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::collectives::scatterv(
+        weft_mpi::blocking_collectives::scatterv(
             sendbuf,
             Counts::Count(In::new(sendcounts)),
             Counts::Aint(In::new(displs)),
@@ -1682,36 +2605,70 @@ unsafe extern "C" fn PMPI_Scatterv_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Scatterv_init(
-    _sendbuf: *const c_void,
-    _sendcounts: *const c_int,
-    _displs: *const c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: c_int,
-    _recvtype: Datatype,
-    _root: c_int,
+    sendbuf: *const c_void,
+    sendcounts: *const c_int,
+    displs: *const c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: Datatype,
+    root: c_int,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Scatterv_init", || Object::Communicator(comm))
+    entry::begin(&"MPI_Scatterv_init");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::scatterv_init(
+            sendbuf,
+            Counts::Int(In::new(sendcounts)),
+            Counts::Int(In::new(displs)),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            root,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Scatterv_init", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Scatterv_init_c(
-    _sendbuf: *const c_void,
-    _sendcounts: *const Count,
-    _displs: *const Aint,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: Count,
-    _recvtype: Datatype,
-    _root: c_int,
+    sendbuf: *const c_void,
+    sendcounts: *const Count,
+    displs: *const Aint,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: Count,
+    recvtype: Datatype,
+    root: c_int,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Scatterv_init_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Scatterv_init_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::scatterv_init(
+            sendbuf,
+            Counts::Count(In::new(sendcounts)),
+            Counts::Aint(In::new(displs)),
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            root,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Scatterv_init_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]

@@ -1,0 +1,24 @@
+//! Blocking collective operations (chapter 6).
+
+use crate::collective_forms::{Form, with_collectives};
+use crate::collectives;
+use core::ffi::{c_int, c_void};
+use weft_base::abi::{self, Count};
+use weft_base::{Counts, In, Result};
+
+macro_rules! blocking {
+    ($($name:ident $text:literal, $_n:ident $_nt:literal, $_p:ident $_pt:literal ($($argument:ident: $kind:ty),*);)*) => {$(
+        #[doc = concat!("`", $text, "`")]
+        ///
+        /// # Errors
+        /// `MPI_ERR_COMM`, `MPI_ERR_ROOT`, `MPI_ERR_COUNT`, `MPI_ERR_TYPE`, `MPI_ERR_OP`, `MPI_ERR_BUFFER` and
+        /// `MPI_ERR_ARG` for the arguments; `MPI_ERR_TRUNCATE` if more arrives than fits; `MPI_ERR_OTHER` if the ranks
+        /// make different calls.
+        #[allow(clippy::too_many_arguments)]
+        #[inline]
+        pub fn $name($($argument: $kind),*) -> Result {
+            collectives::$name(Form::Blocking, $($argument),*)
+        }
+    )*};
+}
+with_collectives!(blocking);

@@ -1,0 +1,223 @@
+//! The three forms of a collective operation: blocking, nonblocking, persistent.
+
+use crate::communicators::Communicator;
+use crate::process::Process;
+use crate::{check, info};
+use std::sync::Arc;
+use weft_base::abi::{self, Status};
+use weft_base::constants::*;
+use weft_base::{Error, Out, Result};
+use weft_coll::{Operation, Pending, Prepared};
+use weft_p2p::Work;
+use weft_sched::Thread;
+use weft_sync::Lock;
+
+/// How a call wants its operation done.
+#[derive(Clone, Copy)]
+pub(crate) enum Form {
+    /// Before the call returns.
+    Blocking,
+    /// Started; the request completes it.
+    Nonblocking(Out<abi::Request>),
+    /// Whenever the request is started.
+    Persistent(abi::Info, Out<abi::Request>),
+}
+
+impl Form {
+    /// Does, starts or prepares an operation whose arguments have been checked.
+    #[inline]
+    pub fn run(self, communicator: &Communicator, operation: &Operation<'_>) -> Result {
+        match self {
+            Self::Blocking => communicator.team.run(operation),
+            Self::Nonblocking(request) => start(communicator, operation, request),
+            Self::Persistent(info, request) => prepare(communicator, operation, info, request),
+        }
+    }
+}
+
+fn start(communicator: &Communicator, operation: &Operation<'_>, request: Out<abi::Request>) -> Result {
+    check::output(request, "request")?;
+    let pending = communicator.team.start(operation);
+    request.set(give(communicator, Arc::new(Started(pending)), true)?);
+    Ok(())
+}
+
+fn prepare(
+    communicator: &Communicator,
+    operation: &Operation<'_>,
+    hints: abi::Info,
+    request: Out<abi::Request>,
+) -> Result {
+    check::output(request, "request")?;
+    // There are no hints yet that change anything; an invalid object is an error all the same.
+    info::optional(hints)?;
+    let prepared = communicator.team.prepare(operation);
+    let work = Startable { prepared, pending: Lock::new(None) };
+    request.set(give(communicator, Arc::new(work), false)?);
+    Ok(())
+}
+
+fn give(communicator: &Communicator, work: Arc<dyn Work>, active: bool) -> Result<abi::Request> {
+    let requests = Process::current()?.messages().endpoint.requests();
+    Ok(requests.create_work(work, communicator.handle(), active))
+}
+
+#[cold]
+fn not_cancellable() -> Error {
+    Error::new(MPI_ERR_REQUEST, "collective operations cannot be cancelled; complete the request instead")
+}
+
+/// A nonblocking operation.
+struct Started(Pending);
+
+impl Work for Started {
+    fn advance(&self, waiter: Option<&'static Thread>) -> bool {
+        self.0.advance(waiter)
+    }
+
+    fn leave(&self, _waiter: &'static Thread) {
+        self.0.leave();
+    }
+
+    fn status(&self) -> (Status, Result) {
+        (Status::empty(), self.0.result())
+    }
+
+    fn cancel(&self) -> Result {
+        Err(not_cancellable())
+    }
+}
+
+/// A persistent operation and its last start.
+struct Startable {
+    prepared: Prepared,
+    pending: Lock<Option<Arc<Pending>>>,
+}
+
+impl Startable {
+    fn last(&self) -> Option<Arc<Pending>> {
+        self.pending.lock().clone()
+    }
+}
+
+impl Work for Startable {
+    fn advance(&self, waiter: Option<&'static Thread>) -> bool {
+        self.last().is_none_or(|pending| pending.advance(waiter))
+    }
+
+    fn leave(&self, _waiter: &'static Thread) {
+        if let Some(pending) = self.last() {
+            pending.leave();
+        }
+    }
+
+    fn status(&self) -> (Status, Result) {
+        (Status::empty(), self.last().map_or(Ok(()), |pending| pending.result()))
+    }
+
+    fn cancel(&self) -> Result {
+        Err(not_cancellable())
+    }
+
+    fn start(&self) -> Result {
+        let pending = Arc::new(self.prepared.start());
+        let last = self.pending.lock().replace(pending);
+        drop(last);
+        Ok(())
+    }
+
+    fn is_persistent(&self) -> bool {
+        true
+    }
+}
+
+/// Hands the table of collective operations to a macro: the names of each in its three forms, and its arguments.
+macro_rules! with_collectives {
+    ($make:ident) => {
+        $make! {
+            barrier "MPI_Barrier", ibarrier "MPI_Ibarrier", barrier_init "MPI_Barrier_init" (comm: abi::Comm);
+            bcast "MPI_Bcast", ibcast "MPI_Ibcast", bcast_init "MPI_Bcast_init"
+            (buffer: *mut c_void, count: Count, datatype: abi::Datatype, root: c_int, comm: abi::Comm);
+            gather "MPI_Gather", igather "MPI_Igather", gather_init "MPI_Gather_init"
+            (
+                sendbuf: *const c_void, sendcount: Count, sendtype: abi::Datatype,
+                recvbuf: *mut c_void, recvcount: Count, recvtype: abi::Datatype, root: c_int, comm: abi::Comm
+            );
+            gatherv "MPI_Gatherv", igatherv "MPI_Igatherv", gatherv_init "MPI_Gatherv_init"
+            (
+                sendbuf: *const c_void, sendcount: Count, sendtype: abi::Datatype,
+                recvbuf: *mut c_void, recvcounts: Counts, displs: Counts, recvtype: abi::Datatype,
+                root: c_int, comm: abi::Comm
+            );
+            scatter "MPI_Scatter", iscatter "MPI_Iscatter", scatter_init "MPI_Scatter_init"
+            (
+                sendbuf: *const c_void, sendcount: Count, sendtype: abi::Datatype,
+                recvbuf: *mut c_void, recvcount: Count, recvtype: abi::Datatype, root: c_int, comm: abi::Comm
+            );
+            scatterv "MPI_Scatterv", iscatterv "MPI_Iscatterv", scatterv_init "MPI_Scatterv_init"
+            (
+                sendbuf: *const c_void, sendcounts: Counts, displs: Counts, sendtype: abi::Datatype,
+                recvbuf: *mut c_void, recvcount: Count, recvtype: abi::Datatype, root: c_int, comm: abi::Comm
+            );
+            allgather "MPI_Allgather", iallgather "MPI_Iallgather", allgather_init "MPI_Allgather_init"
+            (
+                sendbuf: *const c_void, sendcount: Count, sendtype: abi::Datatype,
+                recvbuf: *mut c_void, recvcount: Count, recvtype: abi::Datatype, comm: abi::Comm
+            );
+            allgatherv "MPI_Allgatherv", iallgatherv "MPI_Iallgatherv", allgatherv_init "MPI_Allgatherv_init"
+            (
+                sendbuf: *const c_void, sendcount: Count, sendtype: abi::Datatype,
+                recvbuf: *mut c_void, recvcounts: Counts, displs: Counts, recvtype: abi::Datatype, comm: abi::Comm
+            );
+            alltoall "MPI_Alltoall", ialltoall "MPI_Ialltoall", alltoall_init "MPI_Alltoall_init"
+            (
+                sendbuf: *const c_void, sendcount: Count, sendtype: abi::Datatype,
+                recvbuf: *mut c_void, recvcount: Count, recvtype: abi::Datatype, comm: abi::Comm
+            );
+            alltoallv "MPI_Alltoallv", ialltoallv "MPI_Ialltoallv", alltoallv_init "MPI_Alltoallv_init"
+            (
+                sendbuf: *const c_void, sendcounts: Counts, sdispls: Counts, sendtype: abi::Datatype,
+                recvbuf: *mut c_void, recvcounts: Counts, rdispls: Counts, recvtype: abi::Datatype, comm: abi::Comm
+            );
+            alltoallw "MPI_Alltoallw", ialltoallw "MPI_Ialltoallw", alltoallw_init "MPI_Alltoallw_init"
+            (
+                sendbuf: *const c_void, sendcounts: Counts, sdispls: Counts, sendtypes: In<abi::Datatype>,
+                recvbuf: *mut c_void, recvcounts: Counts, rdispls: Counts, recvtypes: In<abi::Datatype>,
+                comm: abi::Comm
+            );
+            reduce "MPI_Reduce", ireduce "MPI_Ireduce", reduce_init "MPI_Reduce_init"
+            (
+                sendbuf: *const c_void, recvbuf: *mut c_void, count: Count, datatype: abi::Datatype, op: abi::Op,
+                root: c_int, comm: abi::Comm
+            );
+            allreduce "MPI_Allreduce", iallreduce "MPI_Iallreduce", allreduce_init "MPI_Allreduce_init"
+            (
+                sendbuf: *const c_void, recvbuf: *mut c_void, count: Count, datatype: abi::Datatype, op: abi::Op,
+                comm: abi::Comm
+            );
+            reduce_scatter_block "MPI_Reduce_scatter_block", ireduce_scatter_block "MPI_Ireduce_scatter_block",
+            reduce_scatter_block_init "MPI_Reduce_scatter_block_init"
+            (
+                sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: Count, datatype: abi::Datatype,
+                op: abi::Op, comm: abi::Comm
+            );
+            reduce_scatter "MPI_Reduce_scatter", ireduce_scatter "MPI_Ireduce_scatter",
+            reduce_scatter_init "MPI_Reduce_scatter_init"
+            (
+                sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: Counts, datatype: abi::Datatype,
+                op: abi::Op, comm: abi::Comm
+            );
+            scan "MPI_Scan", iscan "MPI_Iscan", scan_init "MPI_Scan_init"
+            (
+                sendbuf: *const c_void, recvbuf: *mut c_void, count: Count, datatype: abi::Datatype, op: abi::Op,
+                comm: abi::Comm
+            );
+            exscan "MPI_Exscan", iexscan "MPI_Iexscan", exscan_init "MPI_Exscan_init"
+            (
+                sendbuf: *const c_void, recvbuf: *mut c_void, count: Count, datatype: abi::Datatype, op: abi::Op,
+                comm: abi::Comm
+            );
+        }
+    };
+}
+pub(crate) use with_collectives;

@@ -1,0 +1,21 @@
+//! Nonblocking collective operations (chapter 6).
+
+use crate::collective_forms::{Form, with_collectives};
+use crate::collectives;
+use core::ffi::{c_int, c_void};
+use weft_base::abi::{self, Count};
+use weft_base::{Counts, In, Out, Result};
+
+macro_rules! nonblocking {
+    ($($of:ident $_b:literal, $name:ident $text:literal, $_p:ident $_pt:literal ($($argument:ident: $kind:ty),*);)*) => {$(
+        #[doc = concat!("`", $text, "`")]
+        ///
+        /// # Errors
+        /// As the blocking form for the arguments; what goes wrong later is for the call that completes the request.
+        #[allow(clippy::too_many_arguments)]
+        pub fn $name($($argument: $kind,)* request: Out<abi::Request>) -> Result {
+            collectives::$of(Form::Nonblocking(request), $($argument),*)
+        }
+    )*};
+}
+with_collectives!(nonblocking);

@@ -1,0 +1,4 @@
+// The program bcast.c with nonblocking calls.
+#include "forms.h"
+
+#include "bcast.c"

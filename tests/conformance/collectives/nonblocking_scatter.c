@@ -1,0 +1,4 @@
+// The program scatter.c with nonblocking calls.
+#include "forms.h"
+
+#include "scatter.c"

@@ -1,0 +1,5 @@
+// The program threads.c with nonblocking calls.
+// weft-test: cflags=-pthread
+#include "forms.h"
+
+#include "threads.c"

@@ -1,0 +1,5 @@
+// The program reduce.c with persistent calls.
+#define FORM_PERSISTENT
+#include "forms.h"
+
+#include "reduce.c"
