@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
-enum { COMMS = 2, TAGS = 3, WINDOW = 6, LARGEST = 3000, AHEAD = 4 };  // LARGEST: ints
+enum { COMMS = 2, TAGS = 3, WINDOW = 10, LARGEST = 3000, AHEAD = 4 };  // LARGEST: ints
 static int size, threads, messages;
 static unsigned seed;
 static MPI_Comm comms[COMMS];

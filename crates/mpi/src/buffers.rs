@@ -1,4 +1,4 @@
-//! Buffers for buffered sends (chapter 3): of the process and of communicators.
+//! Buffers for buffered sends (chapter 3): of the process, of sessions, and of communicators.
 #![allow(unsafe_code)] // Hands the caller's buffers to the engine.
 
 use crate::check;
@@ -15,7 +15,7 @@ use weft_sched::Thread;
 
 fn attach(messages: &Messages, scope: Scope, buffer: *mut c_void, size: Count) -> Result {
     let automatic = buffer as usize == MPI_BUFFER_AUTOMATIC;
-    let size = usize::try_from(size)
+    let size = usize::try_from(if automatic { 0 } else { size })
         .map_err(|_| Error::new(MPI_ERR_ARG, format!("size is {size}; it must not be negative")))?;
     if buffer.is_null() && size > 0 {
         return Err(Error::new(MPI_ERR_BUFFER, format!("buffer is a null pointer but size is {size}")));
@@ -65,6 +65,12 @@ fn of_communicator(comm: abi::Comm) -> Result<(&'static Messages, Scope)> {
     let process = Process::current()?;
     process.communicator(comm)?;
     Ok((process.messages(), Scope::Communicator(comm)))
+}
+
+fn of_session(session: abi::Session) -> Result<(&'static Messages, Scope)> {
+    let process = Process::any();
+    process.session(session)?;
+    Ok((process.messages(), Scope::Session(session)))
 }
 
 /// `MPI_Buffer_attach`
@@ -134,4 +140,40 @@ pub fn comm_flush_buffer(comm: abi::Comm) -> Result {
 pub fn comm_iflush_buffer(comm: abi::Comm, request: Out<abi::Request>) -> Result {
     let (messages, scope) = of_communicator(comm)?;
     iflush(messages, scope, comm, request)
+}
+
+/// `MPI_Session_attach_buffer`
+///
+/// # Errors
+/// As [`buffer_attach`]; `MPI_ERR_SESSION`
+pub fn session_attach_buffer(session: abi::Session, buffer: *mut c_void, size: Count) -> Result {
+    let (messages, scope) = of_session(session)?;
+    attach(messages, scope, buffer, size)
+}
+
+/// `MPI_Session_detach_buffer`
+///
+/// # Errors
+/// As [`buffer_detach`]; `MPI_ERR_SESSION`
+pub fn session_detach_buffer(session: abi::Session, buffer_addr: *mut c_void, size: CountOut) -> Result {
+    let (messages, scope) = of_session(session)?;
+    detach(messages, scope, buffer_addr, size)
+}
+
+/// `MPI_Session_flush_buffer`
+///
+/// # Errors
+/// As [`buffer_flush`]; `MPI_ERR_SESSION`
+pub fn session_flush_buffer(session: abi::Session) -> Result {
+    let (messages, scope) = of_session(session)?;
+    messages.engine.flush_buffer(messages.endpoint, scope)
+}
+
+/// `MPI_Session_iflush_buffer`
+///
+/// # Errors
+/// As [`buffer_iflush`]; `MPI_ERR_SESSION`
+pub fn session_iflush_buffer(session: abi::Session, request: Out<abi::Request>) -> Result {
+    let (messages, scope) = of_session(session)?;
+    iflush(messages, scope, MPI_COMM_SELF, request)
 }

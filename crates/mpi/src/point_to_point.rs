@@ -95,11 +95,14 @@ pub fn bsend(
     let Peer::Rank(target) = call.destination(dest)? else { return Ok(()) };
     let (engine, me) = (call.messages.engine, call.messages.endpoint);
     // SAFETY: the caller promises the buffer for the call.
-    unsafe { engine.send_buffered(me, target, envelope, data.buffer(), scopes(comm)) }
+    unsafe { engine.send_buffered(me, target, envelope, data.buffer(), scopes(&call, comm)) }
 }
 
-fn scopes(comm: abi::Comm) -> Scopes {
-    Scopes { comm, session: None }
+/// Says which buffers a buffered send may use: the communicator's, else that of the session it comes from, else the
+/// process's.
+fn scopes(call: &Call, comm: abi::Comm) -> Scopes {
+    let origin = call.communicator.values.group.origin();
+    Scopes { comm, session: (origin != 0).then_some(abi::Session(origin)) }
 }
 
 /// `MPI_Recv`
@@ -415,7 +418,7 @@ fn prepare(
     let envelope = call.envelope(tag)?;
     let operation = match (call.destination(dest)?, mode) {
         (Peer::Rank(target), Some(mode)) => Persistent::Send { target, envelope, mode },
-        (Peer::Rank(target), None) => Persistent::Buffered { target, envelope, scopes: scopes(comm) },
+        (Peer::Rank(target), None) => Persistent::Buffered { target, envelope, scopes: scopes(&call, comm) },
         _ => Persistent::NothingSent,
     };
     let (engine, me) = (call.messages.engine, call.messages.endpoint);

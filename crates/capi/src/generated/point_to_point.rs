@@ -1104,47 +1104,66 @@ unsafe extern "C" fn PMPI_Sendrecv_replace_c(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Session_attach_buffer(
     session: abi::Session,
-    _buffer: *mut c_void,
-    _size: c_int,
+    buffer: *mut c_void,
+    size: c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Session_attach_buffer", || Object::Session(session))
+    entry::begin(&"MPI_Session_attach_buffer");
+    let result = weft_mpi::buffers::session_attach_buffer(session, buffer, Count::from(size));
+    entry::finish("MPI_Session_attach_buffer", result, || Object::Session(session))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Session_attach_buffer_c(
     session: abi::Session,
-    _buffer: *mut c_void,
-    _size: Count,
+    buffer: *mut c_void,
+    size: Count,
 ) -> c_int {
-    entry::unsupported("MPI_Session_attach_buffer_c", || Object::Session(session))
+    entry::begin(&"MPI_Session_attach_buffer_c");
+    let result = weft_mpi::buffers::session_attach_buffer(session, buffer, size);
+    entry::finish("MPI_Session_attach_buffer_c", result, || Object::Session(session))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Session_detach_buffer(
     session: abi::Session,
-    _buffer_addr: *mut c_void,
-    _size: *mut c_int,
+    buffer_addr: *mut c_void,
+    size: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Session_detach_buffer", || Object::Session(session))
+    entry::begin(&"MPI_Session_detach_buffer");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::buffers::session_detach_buffer(session, buffer_addr, CountOut::Int(Out::new(size)))
+    };
+    entry::finish("MPI_Session_detach_buffer", result, || Object::Session(session))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Session_detach_buffer_c(
     session: abi::Session,
-    _buffer_addr: *mut c_void,
-    _size: *mut Count,
+    buffer_addr: *mut c_void,
+    size: *mut Count,
 ) -> c_int {
-    entry::unsupported("MPI_Session_detach_buffer_c", || Object::Session(session))
+    entry::begin(&"MPI_Session_detach_buffer_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::buffers::session_detach_buffer(session, buffer_addr, CountOut::Count(Out::new(size)))
+    };
+    entry::finish("MPI_Session_detach_buffer_c", result, || Object::Session(session))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Session_flush_buffer(session: abi::Session) -> c_int {
-    entry::unsupported("MPI_Session_flush_buffer", || Object::Session(session))
+    entry::begin(&"MPI_Session_flush_buffer");
+    let result = weft_mpi::buffers::session_flush_buffer(session);
+    entry::finish("MPI_Session_flush_buffer", result, || Object::Session(session))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Session_iflush_buffer(session: abi::Session, _request: *mut abi::Request) -> c_int {
-    entry::unsupported("MPI_Session_iflush_buffer", || Object::Session(session))
+unsafe extern "C" fn PMPI_Session_iflush_buffer(session: abi::Session, request: *mut abi::Request) -> c_int {
+    entry::begin(&"MPI_Session_iflush_buffer");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::buffers::session_iflush_buffer(session, Out::new(request)) };
+    entry::finish("MPI_Session_iflush_buffer", result, || Object::Session(session))
 }
 
 #[unsafe(no_mangle)]
