@@ -83,7 +83,7 @@ fn allocate_contexts(count: u32) -> u32 {
 }
 
 /// Agrees on fresh context numbers: `count` of them, as rank 0 of `parent` says. Returns the first.
-fn agree_on_contexts(parent: &Communicator, count: u32) -> Result<u32> {
+pub(crate) fn agree_on_contexts(parent: &Communicator, count: u32) -> Result<u32> {
     let mine = if parent.values.rank == 0 { allocate_contexts(count) } else { 0 };
     let mut word = mine.to_ne_bytes();
     parent.team.broadcast_bytes(0, &mut word)?;

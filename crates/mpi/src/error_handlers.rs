@@ -3,7 +3,6 @@
 use crate::communicators::Communicator;
 use crate::errors::{Action, ErrorHandler, HandlerKind, Object};
 use crate::process::Process;
-use crate::sessions::Session;
 use crate::{check, errors, failures, host};
 use core::ffi::c_int;
 use weft_base::constants::*;
@@ -64,7 +63,10 @@ impl Destination {
                 let null = if kind == HandlerKind::Session { MPI_SESSION_NULL.0 } else { MPI_COMM_NULL.0 };
                 errors::handler(process, handle, kind).ok().map(|handler| Self::new(handler, null))
             }
-            Object::Window(_) | Object::None => None,
+            Object::Window(handle) => process.window(handle).ok().map(|window| {
+                Self::new(window.error_handler.lock().clone(), handle.0).titled(window.title())
+            }),
+            Object::None => None,
         };
         found
             .or_else(|| process.itself.get().map(Self::communicator))
@@ -97,17 +99,13 @@ pub fn session_create_errhandler(function: abi::Callback, errhandler: Out<abi::E
     errors::create(function, errhandler, HandlerKind::Session)
 }
 
-fn session_handler(session: &Session) -> &Lock<ErrorHandler> {
-    &session.error_handler
-}
-
 /// `MPI_Session_set_errhandler`
 ///
 /// # Errors
 /// `MPI_ERR_SESSION`, `MPI_ERR_ERRHANDLER`
 pub fn session_set_errhandler(session: abi::Session, errhandler: abi::Errhandler) -> Result {
     let process = Process::any();
-    set(process, session_handler(&*process.session(session)?), errhandler, HandlerKind::Session)
+    set(process, &process.session(session)?.error_handler, errhandler, HandlerKind::Session)
 }
 
 /// `MPI_Session_get_errhandler`
@@ -117,7 +115,7 @@ pub fn session_set_errhandler(session: abi::Session, errhandler: abi::Errhandler
 pub fn session_get_errhandler(session: abi::Session, errhandler: Out<abi::Errhandler>) -> Result {
     check::output(errhandler, "errhandler")?;
     let found = Process::any().session(session)?;
-    errors::give(&session_handler(&found).lock().clone(), errhandler);
+    errors::give(&found.error_handler.lock().clone(), errhandler);
     Ok(())
 }
 
@@ -128,6 +126,44 @@ pub fn session_get_errhandler(session: abi::Session, errhandler: Out<abi::Errhan
 pub fn session_call_errhandler(session: abi::Session, errorcode: c_int) -> Result {
     Process::any().session(session)?;
     errors::call("MPI_Session_call_errhandler", Object::Session(session), errorcode);
+    Ok(())
+}
+
+/// `MPI_Win_create_errhandler`
+///
+/// # Errors
+/// `MPI_ERR_ARG` for a null function or output pointer.
+pub fn win_create_errhandler(function: abi::Callback, errhandler: Out<abi::Errhandler>) -> Result {
+    errors::create(function, errhandler, HandlerKind::Window)
+}
+
+/// `MPI_Win_set_errhandler`
+///
+/// # Errors
+/// `MPI_ERR_WIN`, `MPI_ERR_ERRHANDLER`
+pub fn win_set_errhandler(win: abi::Win, errhandler: abi::Errhandler) -> Result {
+    let process = Process::current()?;
+    set(process, &process.window(win)?.error_handler, errhandler, HandlerKind::Window)
+}
+
+/// `MPI_Win_get_errhandler`
+///
+/// # Errors
+/// `MPI_ERR_WIN`, `MPI_ERR_ARG`
+pub fn win_get_errhandler(win: abi::Win, errhandler: Out<abi::Errhandler>) -> Result {
+    check::output(errhandler, "errhandler")?;
+    let window = Process::current()?.window(win)?;
+    errors::give(&window.error_handler.lock().clone(), errhandler);
+    Ok(())
+}
+
+/// `MPI_Win_call_errhandler`
+///
+/// # Errors
+/// `MPI_ERR_WIN`; the code itself is raised on the window.
+pub fn win_call_errhandler(win: abi::Win, errorcode: c_int) -> Result {
+    Process::current()?.window(win)?;
+    errors::call("MPI_Win_call_errhandler", Object::Window(win), errorcode);
     Ok(())
 }
 

@@ -57,6 +57,14 @@ pub fn optional(handle: abi::Info) -> Result<Vec<(String, String)>> {
     if handle == MPI_INFO_NULL { Ok(Vec::new()) } else { Ok(find(handle)?.pairs()) }
 }
 
+/// Returns the pairs of an info argument that must be there.
+///
+/// # Errors
+/// `MPI_ERR_INFO`
+pub fn required(handle: abi::Info) -> Result<Vec<(String, String)>> {
+    Ok(find(handle)?.pairs())
+}
+
 /// Tells how the program was started. `arguments` are those the program says it has.
 fn environment(arguments: Option<Vec<String>>) -> Info {
     let mut pairs = host::host().launch_info(Process::any().world_rank);

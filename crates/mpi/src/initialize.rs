@@ -122,6 +122,17 @@ pub fn is_thread_main(flag: Out<c_int>) -> Result {
     Ok(())
 }
 
+/// `MPI_Comm_get_parent`: no rank is ever spawned, so there is none.
+///
+/// # Errors
+/// `MPI_ERR_ARG`
+pub fn comm_get_parent(parent: Out<abi::Comm>) -> Result {
+    check::output(parent, "parent")?;
+    Process::current()?;
+    parent.set(MPI_COMM_NULL);
+    Ok(())
+}
+
 /// `MPI_Abort`: ends the whole job, whatever the communicator.
 ///
 /// # Errors

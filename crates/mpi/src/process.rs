@@ -6,10 +6,13 @@ use crate::communicators::Communicator;
 use crate::datatypes::DatatypeState;
 use crate::errors::{ErrorCodes, ErrorHandler, UserHandler};
 use crate::failures::Failures;
+use crate::fortran::Confirmed;
 use crate::info::Info;
 use crate::keyvals::Keyvals;
+use crate::memory::Blocks;
 use crate::messages::Messages;
 use crate::sessions::Session;
+use crate::windows::Window;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -117,6 +120,11 @@ pub struct Process {
     pub keyvals: Keyvals,
     /// The values of the predefined attributes of communicators.
     pub(crate) predefined_attributes: PredefinedValues,
+    pub(crate) fortran: Confirmed,
+    /// What `MPI_Alloc_mem` gave to the program.
+    pub(crate) memory: Blocks,
+    /// Windows.
+    pub windows: Table<Window>,
     /// Error classes, codes and strings the user added.
     pub error_codes: ErrorCodes,
     /// The latest errors, for `MPI_Error_string`.
@@ -152,6 +160,9 @@ impl Process {
             environment_info: OnceLock::new(),
             keyvals: Keyvals::default(),
             predefined_attributes: PredefinedValues::default(),
+            fortran: Confirmed::default(),
+            memory: Blocks::default(),
+            windows: Table::new(Kind::Win, world_rank),
             error_codes: ErrorCodes::default(),
             failures: Failures::default(),
         }));
@@ -278,6 +289,14 @@ impl Process {
     /// `MPI_ERR_SESSION`
     pub fn session(&self, handle: abi::Session) -> Result<Arc<Session>> {
         self.sessions.get(handle.0)
+    }
+
+    /// Returns a window by handle.
+    ///
+    /// # Errors
+    /// `MPI_ERR_WIN`
+    pub fn window(&self, handle: abi::Win) -> Result<Arc<Window>> {
+        self.windows.get(handle.0)
     }
 
     /// Returns a datatype by handle.

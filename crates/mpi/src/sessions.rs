@@ -75,6 +75,11 @@ impl Process {
                 let _ = self.communicators.remove(handle);
             }
         }
+        for (handle, window) in self.windows.live() {
+            if window.group.origin() == origin {
+                let _ = self.windows.remove(handle);
+            }
+        }
         for (handle, group) in self.groups.live() {
             if group.origin() == origin {
                 let _ = self.groups.remove(handle);

@@ -15,7 +15,13 @@ int main(int argc, char **argv) {
     CHECK(blocks[i][0] == i && blocks[i][((size_t)1 << i) - 1] == i);
     CHECK_OK(MPI_Free_mem(blocks[i]));
   }
+  // What was not given out, or was freed, cannot be freed.
   char *none;
+  CHECK_CLASS(MPI_Free_mem(blocks[3]), MPI_ERR_BASE);
+  CHECK_CLASS(MPI_Free_mem(&none), MPI_ERR_BASE);
+  CHECK_OK(MPI_Alloc_mem(0, MPI_INFO_NULL, &none));
+  CHECK_OK(MPI_Free_mem(none));
+  CHECK_CLASS(MPI_Alloc_mem(PTRDIFF_MAX, MPI_INFO_NULL, &none), MPI_ERR_NO_MEM);
   CHECK(MPI_Alloc_mem(-1, MPI_INFO_NULL, &none) != MPI_SUCCESS);
 
   double array[10];

@@ -10,17 +10,30 @@ use weft_base::arguments::{CountOut, Counts, In, Out};
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Abi_get_fortran_booleans(
-    _logical_size: c_int,
-    _logical_true: *mut c_void,
-    _logical_false: *mut c_void,
-    _is_set: *mut c_int,
+    logical_size: c_int,
+    logical_true: *mut c_void,
+    logical_false: *mut c_void,
+    is_set: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Abi_get_fortran_booleans", || Object::None)
+    entry::begin(&"MPI_Abi_get_fortran_booleans");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::fortran::abi_get_fortran_booleans(
+            logical_size,
+            logical_true,
+            logical_false,
+            Out::new(is_set),
+        )
+    };
+    entry::finish("MPI_Abi_get_fortran_booleans", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Abi_get_fortran_info(_info: *mut abi::Info) -> c_int {
-    entry::unsupported("MPI_Abi_get_fortran_info", || Object::None)
+unsafe extern "C" fn PMPI_Abi_get_fortran_info(info: *mut abi::Info) -> c_int {
+    entry::begin(&"MPI_Abi_get_fortran_info");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::fortran::abi_get_fortran_info(Out::new(info)) };
+    entry::finish("MPI_Abi_get_fortran_info", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
@@ -41,16 +54,20 @@ unsafe extern "C" fn PMPI_Abi_get_version(abi_major: *mut c_int, abi_minor: *mut
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Abi_set_fortran_booleans(
-    _logical_size: c_int,
-    _logical_true: *mut c_void,
-    _logical_false: *mut c_void,
+    logical_size: c_int,
+    logical_true: *mut c_void,
+    logical_false: *mut c_void,
 ) -> c_int {
-    entry::unsupported("MPI_Abi_set_fortran_booleans", || Object::None)
+    entry::begin(&"MPI_Abi_set_fortran_booleans");
+    let result = weft_mpi::fortran::abi_set_fortran_booleans(logical_size, logical_true, logical_false);
+    entry::finish("MPI_Abi_set_fortran_booleans", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Abi_set_fortran_info(_info: abi::Info) -> c_int {
-    entry::unsupported("MPI_Abi_set_fortran_info", || Object::None)
+unsafe extern "C" fn PMPI_Abi_set_fortran_info(info: abi::Info) -> c_int {
+    entry::begin(&"MPI_Abi_set_fortran_info");
+    let result = weft_mpi::fortran::abi_set_fortran_info(info);
+    entry::finish("MPI_Abi_set_fortran_info", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]

@@ -552,55 +552,79 @@ unsafe extern "C" fn PMPI_Type_set_name(datatype: Datatype, type_name: *const c_
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_create_keyval(
-    _win_copy_attr_fn: Callback,
-    _win_delete_attr_fn: Callback,
-    _win_keyval: *mut c_int,
-    _extra_state: *mut c_void,
+    win_copy_attr_fn: Callback,
+    win_delete_attr_fn: Callback,
+    win_keyval: *mut c_int,
+    extra_state: *mut c_void,
 ) -> c_int {
-    entry::unsupported("MPI_Win_create_keyval", || Object::None)
+    entry::begin(&"MPI_Win_create_keyval");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::window_attributes::win_create_keyval(
+            win_copy_attr_fn,
+            win_delete_attr_fn,
+            Out::new(win_keyval),
+            extra_state,
+        )
+    };
+    entry::finish("MPI_Win_create_keyval", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Win_delete_attr(win: abi::Win, _win_keyval: c_int) -> c_int {
-    entry::unsupported("MPI_Win_delete_attr", || Object::Window(win))
+unsafe extern "C" fn PMPI_Win_delete_attr(win: abi::Win, win_keyval: c_int) -> c_int {
+    entry::begin(&"MPI_Win_delete_attr");
+    let result = weft_mpi::window_attributes::win_delete_attr(win, win_keyval);
+    entry::finish("MPI_Win_delete_attr", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Win_free_keyval(_win_keyval: *mut c_int) -> c_int {
-    entry::unsupported("MPI_Win_free_keyval", || Object::None)
+unsafe extern "C" fn PMPI_Win_free_keyval(win_keyval: *mut c_int) -> c_int {
+    entry::begin(&"MPI_Win_free_keyval");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::window_attributes::win_free_keyval(Out::new(win_keyval)) };
+    entry::finish("MPI_Win_free_keyval", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_get_attr(
     win: abi::Win,
-    _win_keyval: c_int,
-    _attribute_val: *mut c_void,
-    _flag: *mut c_int,
+    win_keyval: c_int,
+    attribute_val: *mut c_void,
+    flag: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Win_get_attr", || Object::Window(win))
+    entry::begin(&"MPI_Win_get_attr");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::window_attributes::win_get_attr(win, win_keyval, attribute_val, Out::new(flag)) };
+    entry::finish("MPI_Win_get_attr", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Win_get_name(
-    win: abi::Win,
-    _win_name: *mut c_char,
-    _resultlen: *mut c_int,
-) -> c_int {
-    entry::unsupported("MPI_Win_get_name", || Object::Window(win))
+unsafe extern "C" fn PMPI_Win_get_name(win: abi::Win, win_name: *mut c_char, resultlen: *mut c_int) -> c_int {
+    entry::begin(&"MPI_Win_get_name");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::window_attributes::win_get_name(win, Out::new(win_name), Out::new(resultlen)) };
+    entry::finish("MPI_Win_get_name", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_set_attr(
     win: abi::Win,
-    _win_keyval: c_int,
-    _attribute_val: *mut c_void,
+    win_keyval: c_int,
+    attribute_val: *mut c_void,
 ) -> c_int {
-    entry::unsupported("MPI_Win_set_attr", || Object::Window(win))
+    entry::begin(&"MPI_Win_set_attr");
+    let result = weft_mpi::window_attributes::win_set_attr(win, win_keyval, attribute_val);
+    entry::finish("MPI_Win_set_attr", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Win_set_name(win: abi::Win, _win_name: *const c_char) -> c_int {
-    entry::unsupported("MPI_Win_set_name", || Object::Window(win))
+unsafe extern "C" fn PMPI_Win_set_name(win: abi::Win, win_name: *const c_char) -> c_int {
+    entry::begin(&"MPI_Win_set_name");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::window_attributes::win_set_name(win, In::new(win_name)) };
+    entry::finish("MPI_Win_set_name", result, || Object::Window(win))
 }
 
 entry::aliases! {

@@ -35,7 +35,7 @@ unsafe extern "C" fn PMPI_Add_error_string(errorcode: c_int, string: *const c_ch
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Alloc_mem(size: Aint, info: abi::Info, baseptr: *mut c_void) -> c_int {
     entry::begin(&"MPI_Alloc_mem");
-    let result = weft_mpi::environment::alloc_mem(size, info, baseptr);
+    let result = weft_mpi::memory::alloc_mem(size, info, baseptr);
     entry::finish("MPI_Alloc_mem", result, || Object::None)
 }
 
@@ -138,7 +138,7 @@ unsafe extern "C" fn PMPI_File_set_errhandler(file: abi::File, errhandler: abi::
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Free_mem(base: *mut c_void) -> c_int {
     entry::begin(&"MPI_Free_mem");
-    let result = weft_mpi::environment::free_mem(base);
+    let result = weft_mpi::memory::free_mem(base);
     entry::finish("MPI_Free_mem", result, || Object::None)
 }
 
@@ -235,26 +235,37 @@ unsafe extern "C" fn PMPI_Session_set_errhandler(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Win_call_errhandler(win: abi::Win, _errorcode: c_int) -> c_int {
-    entry::unsupported("MPI_Win_call_errhandler", || Object::Window(win))
+unsafe extern "C" fn PMPI_Win_call_errhandler(win: abi::Win, errorcode: c_int) -> c_int {
+    entry::begin(&"MPI_Win_call_errhandler");
+    let result = weft_mpi::error_handlers::win_call_errhandler(win, errorcode);
+    entry::finish("MPI_Win_call_errhandler", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_create_errhandler(
-    _win_errhandler_fn: Callback,
-    _errhandler: *mut abi::Errhandler,
+    win_errhandler_fn: Callback,
+    errhandler: *mut abi::Errhandler,
 ) -> c_int {
-    entry::unsupported("MPI_Win_create_errhandler", || Object::None)
+    entry::begin(&"MPI_Win_create_errhandler");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::error_handlers::win_create_errhandler(win_errhandler_fn, Out::new(errhandler)) };
+    entry::finish("MPI_Win_create_errhandler", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Win_get_errhandler(win: abi::Win, _errhandler: *mut abi::Errhandler) -> c_int {
-    entry::unsupported("MPI_Win_get_errhandler", || Object::Window(win))
+unsafe extern "C" fn PMPI_Win_get_errhandler(win: abi::Win, errhandler: *mut abi::Errhandler) -> c_int {
+    entry::begin(&"MPI_Win_get_errhandler");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::error_handlers::win_get_errhandler(win, Out::new(errhandler)) };
+    entry::finish("MPI_Win_get_errhandler", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Win_set_errhandler(win: abi::Win, _errhandler: abi::Errhandler) -> c_int {
-    entry::unsupported("MPI_Win_set_errhandler", || Object::Window(win))
+unsafe extern "C" fn PMPI_Win_set_errhandler(win: abi::Win, errhandler: abi::Errhandler) -> c_int {
+    entry::begin(&"MPI_Win_set_errhandler");
+    let result = weft_mpi::error_handlers::win_set_errhandler(win, errhandler);
+    entry::finish("MPI_Win_set_errhandler", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]

@@ -288,55 +288,84 @@ unsafe extern "C" fn PMPI_Rput_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_allocate(
-    _size: Aint,
-    _disp_unit: c_int,
-    _info: abi::Info,
+    size: Aint,
+    disp_unit: c_int,
+    info: abi::Info,
     comm: abi::Comm,
-    _baseptr: *mut c_void,
-    _win: *mut abi::Win,
+    baseptr: *mut c_void,
+    win: *mut abi::Win,
 ) -> c_int {
-    entry::unsupported("MPI_Win_allocate", || Object::Communicator(comm))
+    entry::begin(&"MPI_Win_allocate");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::windows::win_allocate(size, Count::from(disp_unit), info, comm, baseptr, Out::new(win))
+    };
+    entry::finish("MPI_Win_allocate", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_allocate_c(
-    _size: Aint,
-    _disp_unit: Aint,
-    _info: abi::Info,
+    size: Aint,
+    disp_unit: Aint,
+    info: abi::Info,
     comm: abi::Comm,
-    _baseptr: *mut c_void,
-    _win: *mut abi::Win,
+    baseptr: *mut c_void,
+    win: *mut abi::Win,
 ) -> c_int {
-    entry::unsupported("MPI_Win_allocate_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Win_allocate_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::windows::win_allocate(size, disp_unit as Count, info, comm, baseptr, Out::new(win))
+    };
+    entry::finish("MPI_Win_allocate_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_allocate_shared(
-    _size: Aint,
-    _disp_unit: c_int,
-    _info: abi::Info,
+    size: Aint,
+    disp_unit: c_int,
+    info: abi::Info,
     comm: abi::Comm,
-    _baseptr: *mut c_void,
-    _win: *mut abi::Win,
+    baseptr: *mut c_void,
+    win: *mut abi::Win,
 ) -> c_int {
-    entry::unsupported("MPI_Win_allocate_shared", || Object::Communicator(comm))
+    entry::begin(&"MPI_Win_allocate_shared");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::windows::win_allocate_shared(
+            size,
+            Count::from(disp_unit),
+            info,
+            comm,
+            baseptr,
+            Out::new(win),
+        )
+    };
+    entry::finish("MPI_Win_allocate_shared", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_allocate_shared_c(
-    _size: Aint,
-    _disp_unit: Aint,
-    _info: abi::Info,
+    size: Aint,
+    disp_unit: Aint,
+    info: abi::Info,
     comm: abi::Comm,
-    _baseptr: *mut c_void,
-    _win: *mut abi::Win,
+    baseptr: *mut c_void,
+    win: *mut abi::Win,
 ) -> c_int {
-    entry::unsupported("MPI_Win_allocate_shared_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Win_allocate_shared_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::windows::win_allocate_shared(size, disp_unit as Count, info, comm, baseptr, Out::new(win))
+    };
+    entry::finish("MPI_Win_allocate_shared_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Win_attach(win: abi::Win, _base: *mut c_void, _size: Aint) -> c_int {
-    entry::unsupported("MPI_Win_attach", || Object::Window(win))
+unsafe extern "C" fn PMPI_Win_attach(win: abi::Win, base: *mut c_void, size: Aint) -> c_int {
+    entry::begin(&"MPI_Win_attach");
+    let result = weft_mpi::windows::win_attach(win, base, size);
+    entry::finish("MPI_Win_attach", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
@@ -346,40 +375,50 @@ unsafe extern "C" fn PMPI_Win_complete(win: abi::Win) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_create(
-    _base: *mut c_void,
-    _size: Aint,
-    _disp_unit: c_int,
-    _info: abi::Info,
+    base: *mut c_void,
+    size: Aint,
+    disp_unit: c_int,
+    info: abi::Info,
     comm: abi::Comm,
-    _win: *mut abi::Win,
+    win: *mut abi::Win,
 ) -> c_int {
-    entry::unsupported("MPI_Win_create", || Object::Communicator(comm))
+    entry::begin(&"MPI_Win_create");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::windows::win_create(base, size, Count::from(disp_unit), info, comm, Out::new(win))
+    };
+    entry::finish("MPI_Win_create", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_create_c(
-    _base: *mut c_void,
-    _size: Aint,
-    _disp_unit: Aint,
-    _info: abi::Info,
+    base: *mut c_void,
+    size: Aint,
+    disp_unit: Aint,
+    info: abi::Info,
     comm: abi::Comm,
-    _win: *mut abi::Win,
+    win: *mut abi::Win,
 ) -> c_int {
-    entry::unsupported("MPI_Win_create_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Win_create_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::windows::win_create(base, size, disp_unit as Count, info, comm, Out::new(win)) };
+    entry::finish("MPI_Win_create_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Win_create_dynamic(
-    _info: abi::Info,
-    comm: abi::Comm,
-    _win: *mut abi::Win,
-) -> c_int {
-    entry::unsupported("MPI_Win_create_dynamic", || Object::Communicator(comm))
+unsafe extern "C" fn PMPI_Win_create_dynamic(info: abi::Info, comm: abi::Comm, win: *mut abi::Win) -> c_int {
+    entry::begin(&"MPI_Win_create_dynamic");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::windows::win_create_dynamic(info, comm, Out::new(win)) };
+    entry::finish("MPI_Win_create_dynamic", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Win_detach(win: abi::Win, _base: *const c_void) -> c_int {
-    entry::unsupported("MPI_Win_detach", || Object::Window(win))
+unsafe extern "C" fn PMPI_Win_detach(win: abi::Win, base: *const c_void) -> c_int {
+    entry::begin(&"MPI_Win_detach");
+    let result = weft_mpi::windows::win_detach(win, base);
+    entry::finish("MPI_Win_detach", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
@@ -408,18 +447,35 @@ unsafe extern "C" fn PMPI_Win_flush_local_all(win: abi::Win) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Win_free(_win: *mut abi::Win) -> c_int {
-    entry::unsupported("MPI_Win_free", || Object::None)
+unsafe extern "C" fn PMPI_Win_free(win: *mut abi::Win) -> c_int {
+    entry::begin(&"MPI_Win_free");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::windows::win_free(Out::new(win)) };
+    entry::finish("MPI_Win_free", result, || {
+        match entry::target(
+            // SAFETY: as above.
+            unsafe { Out::new(win) },
+        ) {
+            Some(handle) => Object::Window(handle),
+            None => Object::None,
+        }
+    })
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Win_get_group(win: abi::Win, _group: *mut abi::Group) -> c_int {
-    entry::unsupported("MPI_Win_get_group", || Object::Window(win))
+unsafe extern "C" fn PMPI_Win_get_group(win: abi::Win, group: *mut abi::Group) -> c_int {
+    entry::begin(&"MPI_Win_get_group");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::windows::win_get_group(win, Out::new(group)) };
+    entry::finish("MPI_Win_get_group", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Win_get_info(win: abi::Win, _info_used: *mut abi::Info) -> c_int {
-    entry::unsupported("MPI_Win_get_info", || Object::Window(win))
+unsafe extern "C" fn PMPI_Win_get_info(win: abi::Win, info_used: *mut abi::Info) -> c_int {
+    entry::begin(&"MPI_Win_get_info");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::windows::win_get_info(win, Out::new(info_used)) };
+    entry::finish("MPI_Win_get_info", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
@@ -438,30 +494,54 @@ unsafe extern "C" fn PMPI_Win_post(_group: abi::Group, _assert: c_int, win: abi:
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Win_set_info(win: abi::Win, _info: abi::Info) -> c_int {
-    entry::unsupported("MPI_Win_set_info", || Object::Window(win))
+unsafe extern "C" fn PMPI_Win_set_info(win: abi::Win, info: abi::Info) -> c_int {
+    entry::begin(&"MPI_Win_set_info");
+    let result = weft_mpi::windows::win_set_info(win, info);
+    entry::finish("MPI_Win_set_info", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_shared_query(
     win: abi::Win,
-    _rank: c_int,
-    _size: *mut Aint,
-    _disp_unit: *mut c_int,
-    _baseptr: *mut c_void,
+    rank: c_int,
+    size: *mut Aint,
+    disp_unit: *mut c_int,
+    baseptr: *mut c_void,
 ) -> c_int {
-    entry::unsupported("MPI_Win_shared_query", || Object::Window(win))
+    entry::begin(&"MPI_Win_shared_query");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::windows::win_shared_query(
+            win,
+            rank,
+            Out::new(size),
+            CountOut::Int(Out::new(disp_unit)),
+            baseptr,
+        )
+    };
+    entry::finish("MPI_Win_shared_query", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_shared_query_c(
     win: abi::Win,
-    _rank: c_int,
-    _size: *mut Aint,
-    _disp_unit: *mut Aint,
-    _baseptr: *mut c_void,
+    rank: c_int,
+    size: *mut Aint,
+    disp_unit: *mut Aint,
+    baseptr: *mut c_void,
 ) -> c_int {
-    entry::unsupported("MPI_Win_shared_query_c", || Object::Window(win))
+    entry::begin(&"MPI_Win_shared_query_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::windows::win_shared_query(
+            win,
+            rank,
+            Out::new(size),
+            CountOut::Aint(Out::new(disp_unit)),
+            baseptr,
+        )
+    };
+    entry::finish("MPI_Win_shared_query_c", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]

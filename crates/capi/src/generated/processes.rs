@@ -59,8 +59,11 @@ unsafe extern "C" fn PMPI_Comm_disconnect(comm: *mut abi::Comm) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Comm_get_parent(_parent: *mut abi::Comm) -> c_int {
-    entry::unsupported("MPI_Comm_get_parent", || Object::None)
+unsafe extern "C" fn PMPI_Comm_get_parent(parent: *mut abi::Comm) -> c_int {
+    entry::begin(&"MPI_Comm_get_parent");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::initialize::comm_get_parent(Out::new(parent)) };
+    entry::finish("MPI_Comm_get_parent", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
