@@ -41,6 +41,33 @@ impl Communicator {
         self.remote.as_ref().unwrap_or(&self.group)
     }
 
+    /// Tells whether this is an intercommunicator.
+    #[inline]
+    pub fn is_inter(&self) -> bool {
+        self.remote.is_some()
+    }
+
+    /// Tells which side of an intercommunicator the caller is on, so that both sides agree on it: the left side is the
+    /// one whose first member has the smaller rank in the job.
+    pub fn is_left(&self) -> bool {
+        self.remote.as_ref().is_none_or(|remote| self.group.world_rank(0) < remote.world_rank(0))
+    }
+
+    /// Returns all ranks, and the caller's place among them: the group, or for an intercommunicator the left side's
+    /// ranks and then those of the right side.
+    pub fn everyone(&self) -> (Group, u32) {
+        match &self.remote {
+            None => (self.group.clone(), self.rank),
+            Some(remote) if self.is_left() => (self.group.union(remote), self.rank),
+            Some(remote) => (remote.union(&self.group), remote.size() + self.rank),
+        }
+    }
+
+    /// Returns how many ranks there are on all sides.
+    pub fn population(&self) -> u32 {
+        self.size() + self.remote.as_ref().map_or(0, Group::size)
+    }
+
     /// Returns the context of point-to-point messages.
     #[inline]
     pub fn point_to_point_context(&self) -> u32 {
@@ -51,5 +78,33 @@ impl Communicator {
     #[inline]
     pub fn collective_context(&self) -> u32 {
         self.context * 2 + 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_sides_of_an_intercommunicator_see_everyone_in_one_order() {
+        let (evens, odds) = (Group::from_ranks(&[4, 0, 2]), Group::from_ranks(&[3, 1]));
+        let side = |group: &Group, remote: &Group, rank| Communicator {
+            context: 9,
+            rank,
+            group: group.clone(),
+            remote: Some(remote.clone()),
+        };
+        for (communicator, world) in [
+            (side(&evens, &odds, 0), 4),
+            (side(&evens, &odds, 2), 2),
+            (side(&odds, &evens, 0), 3),
+            (side(&odds, &evens, 1), 1),
+        ] {
+            let (everyone, place) = communicator.everyone();
+            assert_eq!(everyone.iter().collect::<Vec<_>>(), [3, 1, 4, 0, 2]);
+            assert_eq!(everyone.world_rank(place), world);
+            assert_eq!(communicator.population(), 5);
+        }
+        assert!(side(&odds, &evens, 0).is_left() && !side(&evens, &odds, 0).is_left());
     }
 }

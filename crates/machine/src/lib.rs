@@ -1,5 +1,7 @@
 //! What this machine offers: cores, caches, memory nodes, the container's limits.
 
+pub mod resources;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;

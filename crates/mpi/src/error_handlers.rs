@@ -2,7 +2,7 @@
 
 use crate::communicators::Communicator;
 use crate::errors::{Action, ErrorHandler, HandlerKind, Object};
-use crate::process::Process;
+use crate::process::{Process, Ref};
 use crate::{check, errors, failures, host};
 use core::ffi::c_int;
 use weft_base::constants::*;
@@ -46,7 +46,8 @@ impl Destination {
     pub fn of(process: &Process, object: Object) -> Self {
         let found = match object {
             Object::Communicator(handle) => {
-                let found = process.communicator(handle).ok();
+                let retired = || process.retired(handle).map(Ref::Owned);
+                let found = process.communicator(handle).ok().or_else(retired);
                 found.map(|c| Self::communicator(&c).titled(failures::title(&c)))
             }
             Object::Session(handle) => Self::session(process, handle),

@@ -65,6 +65,18 @@ pub fn required(handle: abi::Info) -> Result<Vec<(String, String)>> {
     Ok(find(handle)?.pairs())
 }
 
+/// Stores a pair in an info argument that the library may write to; nothing for `MPI_INFO_NULL` and `MPI_INFO_ENV`.
+pub(crate) fn store(handle: abi::Info, key: &str, value: &str) {
+    if handle == MPI_INFO_ENV {
+        return;
+    }
+    if let Ok(object) = find(handle) {
+        let mut pairs = object.0.lock();
+        pairs.retain(|(k, _)| k != key);
+        pairs.push((key.to_owned(), value.to_owned()));
+    }
+}
+
 /// Tells how the program was started. `arguments` are those the program says it has.
 fn environment(arguments: Option<Vec<String>>) -> Info {
     let mut pairs = host::host().launch_info(Process::any().world_rank);

@@ -36,28 +36,47 @@ impl Messages {
 }
 
 impl Messages {
-    /// Sends a word of the library's own to rank `target` of the job.
-    pub(crate) fn send_word(&self, target: u32, envelope: Envelope, word: u32) {
-        let mut bytes = word.to_ne_bytes();
-        // SAFETY: the bytes live until the blocking send has returned.
+    /// Sends words of the library's own to rank `target` of the job. Blocks until they are on their way, which for many
+    /// may be until they are received.
+    pub(crate) fn send_words(&self, target: u32, envelope: Envelope, words: &[u32]) {
+        let bytes = size_of_val(words) as u64;
+        // SAFETY: the words live until the blocking send has returned, which only reads them.
         unsafe {
-            let data = Buffer::dense(bytes.as_mut_ptr(), bytes.len() as u64);
+            let data = Buffer::dense(words.as_ptr().cast_mut().cast(), bytes);
             self.engine.send(self.endpoint, target, envelope, data, Mode::Standard);
         }
     }
 
-    /// Receives a word that [`Messages::send_word`] sent.
+    /// Receives words that [`Messages::send_words`] sent.
     ///
     /// # Errors
-    /// `MPI_ERR_TRUNCATE` when the message is longer than a word.
-    pub(crate) fn receive_word(&self, source: u32, envelope: Envelope) -> Result<u32> {
-        let mut bytes = [0; 4];
-        // SAFETY: the bytes live until the blocking receive has returned.
+    /// `MPI_ERR_TRUNCATE` when the message is longer.
+    pub(crate) fn receive_words(&self, source: u32, envelope: Envelope, words: &mut [u32]) -> Result {
+        let bytes = size_of_val(words) as u64;
+        // SAFETY: the words live until the blocking receive has returned; any bytes are valid words.
         let (_, result) = unsafe {
-            let data = Buffer::dense(bytes.as_mut_ptr(), bytes.len() as u64);
+            let data = Buffer::dense(words.as_mut_ptr().cast(), bytes);
             self.engine.receive(self.endpoint, Some(source), envelope, data)
         };
-        result.map(|()| u32::from_ne_bytes(bytes))
+        result
+    }
+}
+
+/// What messages of the library's own are for: those of different purposes never meet, whatever their tags.
+#[derive(Clone, Copy)]
+pub(crate) enum Purpose {
+    /// `MPI_Comm_create_group`
+    CreateGroup = 0,
+    /// `MPI_Intercomm_create`
+    Intercommunicator = 1,
+}
+
+impl Purpose {
+    /// Returns the envelope of a message from rank `source` of a communicator, under a tag of the program.
+    pub fn envelope(self, communicator: &weft_comm::Communicator, source: u32, tag: c_int) -> Envelope {
+        // A job has less than 2^24 ranks.
+        let source = (self as i32) << 24 | source as i32;
+        Envelope { context: communicator.collective_context(), source, tag }
     }
 }
 

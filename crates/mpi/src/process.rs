@@ -102,6 +102,8 @@ pub struct Process {
     pub(crate) default_file_handler: Lock<ErrorHandler>,
     /// Communicators the user created.
     pub communicators: Table<Communicator>,
+    /// Communicators the user freed while requests refer to them, with their former handles.
+    pub(crate) retired: Lock<Vec<(abi::Comm, Arc<Communicator>)>>,
     /// Groups the user created.
     pub groups: Table<Group>,
     /// Datatypes the user created.
@@ -151,6 +153,7 @@ impl Process {
             sessions: Table::new(Kind::Session, world_rank),
             default_file_handler: Lock::new(ErrorHandler::RETURN),
             communicators: Table::new(Kind::Comm, world_rank),
+            retired: Lock::default(),
             groups: Table::new(Kind::Group, world_rank),
             datatypes: Table::new(Kind::Datatype, world_rank),
             datatype_state: DatatypeState::default(),

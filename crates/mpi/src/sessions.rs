@@ -24,7 +24,7 @@ pub struct Session {
 const PSETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
 
 /// Returns the members of a process set. Scheme and authority of a URI are the same in either case of letters.
-fn members(process: &Process, name: &str) -> Option<Group> {
+pub(crate) fn members(process: &Process, name: &str) -> Option<Group> {
     match PSETS.iter().position(|known| known.eq_ignore_ascii_case(name))? {
         0 => Some(Group::range(0, process.world_size)),
         _ => Some(Group::range(process.world_rank, 1)),

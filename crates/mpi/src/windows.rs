@@ -1,7 +1,8 @@
 //! Windows (chapter 13): their creation, hints and shared memory. No data moves through them yet.
 
 use crate::attributes::Attributes;
-use crate::communicators::{Communicator, agree_on_contexts};
+use crate::communicators::{Communicator, agree_on_context};
+use crate::contexts::Held;
 use crate::errors::ErrorHandler;
 use crate::info::{self, Info};
 use crate::memory::{self, Block};
@@ -99,6 +100,8 @@ pub struct Window {
     hints: Lock<Vec<(String, String)>>,
     attached: Lock<Vec<(usize, usize)>>,
     predefined: Predefined,
+    /// Let go last: the number of the team's context.
+    _context: Held,
 }
 
 /// The values of the predefined attributes; the program gets their addresses.
@@ -217,7 +220,7 @@ impl Contribution {
 
     /// Creates the window together with the other ranks.
     fn create(self, process: &'static Process, parent: &Communicator, win: Out<abi::Win>) -> Result<usize> {
-        let context = agree_on_contexts(parent, 1)?;
+        let context = agree_on_context(parent)?;
         let values = &parent.values;
         let segments = Segments::join(context, values.size());
         let _ = segments.entries[values.rank as usize].set(self.segment);
@@ -244,6 +247,7 @@ impl Contribution {
                 flavor: self.flavor,
                 model: MPI_WIN_UNIFIED,
             },
+            _context: Held::new(context),
         };
         win.set(abi::Win(process.windows.insert(Arc::new(window))));
         Ok(base)

@@ -17,7 +17,7 @@ use crate::operation::{Buffer, Operation, received};
 use core::any::Any;
 use core::cell::UnsafeCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use weft_base::abi::{self, Status};
 use weft_base::constants::*;
 use weft_base::handle;
@@ -172,6 +172,8 @@ pub(crate) struct Slot {
     /// Counts the rank's requests in the order of their creation.
     order: AtomicU64,
     index: u32,
+    /// The handle of the communicator it belongs to, for those who look at all requests.
+    comm: AtomicUsize,
     owner: *const Requests,
     content: UnsafeCell<Option<Content>>,
 }
@@ -313,6 +315,7 @@ impl Requests {
                 tag: AtomicU64::new(tag(self.first_generation(), FREE)),
                 order: AtomicU64::new(0),
                 index: (free.length + i) as u32,
+                comm: AtomicUsize::new(0),
                 owner: self,
                 content: UnsafeCell::new(None),
             })
@@ -336,6 +339,7 @@ impl Requests {
         };
         let slot = self.slot(index as usize).expect("an index of the free list");
         slot.order.store(order, Ordering::Relaxed);
+        slot.comm.store(content.comm.0, Ordering::Relaxed);
         // SAFETY: the slot is free and its index is ours alone.
         let content = unsafe { (*slot.content.get()).insert(content) };
         if let Some(datatype) = &content.datatype {
@@ -609,6 +613,24 @@ impl Requests {
     /// Makes a request inactive again whose start failed.
     pub(crate) fn deactivate(&self, slot: &Slot) {
         slot.tag.store(tag(slot.generation(), INACTIVE), Ordering::Release);
+    }
+
+    /// Returns the requests of a communicator, active or not.
+    fn on(&self, comm: abi::Comm) -> impl Iterator<Item = &Slot> {
+        let length = if self.live() == 0 { 0 } else { self.free.lock().length };
+        (0..length).filter_map(|index| self.slot(index)).filter(move |slot| {
+            slot.tag.load(Ordering::Acquire) & 0xff != FREE && slot.comm.load(Ordering::Relaxed) == comm.0
+        })
+    }
+
+    /// Tells whether a request refers to a communicator.
+    pub fn is_used(&self, comm: abi::Comm) -> bool {
+        self.on(comm).next().is_some()
+    }
+
+    /// Returns the active requests of a communicator.
+    pub fn active_on(&self, comm: abi::Comm) -> Vec<abi::Request> {
+        self.on(comm).filter(|slot| slot.is_active()).map(Slot::handle).collect()
     }
 
     /// Returns the number of requests that are alive.

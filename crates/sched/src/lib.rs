@@ -43,7 +43,7 @@ pub use foreign::{announce, inherit, withdraw};
 #[cfg(not(loom))]
 pub use pool::{
     Config, Scheduler, allow_executable_stacks, expect_events, finish_current_rank, home_worker, on_deadlock,
-    spawn_rank, start, thread_of, threads, wait_for_ranks, workers,
+    processors, spawn_rank, start, thread_of, threads, wait_for_ranks, workers,
 };
 #[cfg(not(loom))]
 pub use thread::{Life, NO_RANK, Thread, current, known, may_spin, park, suspend, wait_until, yield_now};

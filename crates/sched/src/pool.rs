@@ -348,6 +348,16 @@ pub fn home_worker(rank: u32) -> usize {
     thread_of(rank).map_or(0, |t| t.home as usize)
 }
 
+/// Returns the processors that rank `rank` may run on: the one its home worker is bound to, or else all that the process
+/// was given. A worker with nothing to do may still take a rank of another for a while.
+pub fn processors(rank: u32) -> Vec<usize> {
+    let Some(pool) = pool() else { return cpu::affinity().unwrap_or_default() };
+    if pool.config.bind && pool.homes > 0 && !pool.processors.is_empty() {
+        return vec![pool.processors[home_worker(rank) % pool.processors.len()]];
+    }
+    pool.processors.clone()
+}
+
 /// Lets code run from the ranks' stacks, which programs with nested functions need. To be called after [`start`] and before
 /// the first rank is spawned.
 ///

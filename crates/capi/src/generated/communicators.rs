@@ -20,19 +20,30 @@ unsafe extern "C" fn PMPI_Comm_compare(comm1: abi::Comm, comm2: abi::Comm, resul
 unsafe extern "C" fn PMPI_Comm_create(comm: abi::Comm, group: abi::Group, newcomm: *mut abi::Comm) -> c_int {
     entry::begin(&"MPI_Comm_create");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::communicators::comm_create(comm, group, Out::new(newcomm)) };
+    let result = unsafe { weft_mpi::splitting::comm_create(comm, group, Out::new(newcomm)) };
     entry::finish("MPI_Comm_create", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_create_from_group(
-    _group: abi::Group,
-    _stringtag: *const c_char,
-    _info: abi::Info,
+    group: abi::Group,
+    stringtag: *const c_char,
+    info: abi::Info,
     errhandler: abi::Errhandler,
-    _newcomm: *mut abi::Comm,
+    newcomm: *mut abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Comm_create_from_group", || {
+    entry::begin(&"MPI_Comm_create_from_group");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::from_groups::comm_create_from_group(
+            group,
+            In::new(stringtag),
+            info,
+            errhandler,
+            Out::new(newcomm),
+        )
+    };
+    entry::finish("MPI_Comm_create_from_group", result, || {
         Object::Argument(errhandler, weft_mpi::errors::HandlerKind::Communicator)
     })
 }
@@ -46,7 +57,7 @@ unsafe extern "C" fn PMPI_Comm_create_group(
 ) -> c_int {
     entry::begin(&"MPI_Comm_create_group");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::communicators::comm_create_group(comm, group, tag, Out::new(newcomm)) };
+    let result = unsafe { weft_mpi::from_groups::comm_create_group(comm, group, tag, Out::new(newcomm)) };
     entry::finish("MPI_Comm_create_group", result, || Object::Communicator(comm))
 }
 
@@ -81,7 +92,7 @@ unsafe extern "C" fn PMPI_Comm_delete_attr(comm: abi::Comm, comm_keyval: c_int) 
 unsafe extern "C" fn PMPI_Comm_dup(comm: abi::Comm, newcomm: *mut abi::Comm) -> c_int {
     entry::begin(&"MPI_Comm_dup");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::communicators::comm_dup(comm, Out::new(newcomm)) };
+    let result = unsafe { weft_mpi::duplication::comm_dup(comm, Out::new(newcomm)) };
     entry::finish("MPI_Comm_dup", result, || Object::Communicator(comm))
 }
 
@@ -93,7 +104,7 @@ unsafe extern "C" fn PMPI_Comm_dup_with_info(
 ) -> c_int {
     entry::begin(&"MPI_Comm_dup_with_info");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::communicators::comm_dup_with_info(comm, info, Out::new(newcomm)) };
+    let result = unsafe { weft_mpi::duplication::comm_dup_with_info(comm, info, Out::new(newcomm)) };
     entry::finish("MPI_Comm_dup_with_info", result, || Object::Communicator(comm))
 }
 
@@ -139,7 +150,7 @@ unsafe extern "C" fn PMPI_Comm_get_attr(
 unsafe extern "C" fn PMPI_Comm_get_info(comm: abi::Comm, info_used: *mut abi::Info) -> c_int {
     entry::begin(&"MPI_Comm_get_info");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::communicators::comm_get_info(comm, Out::new(info_used)) };
+    let result = unsafe { weft_mpi::hints::comm_get_info(comm, Out::new(info_used)) };
     entry::finish("MPI_Comm_get_info", result, || Object::Communicator(comm))
 }
 
@@ -167,20 +178,28 @@ unsafe extern "C" fn PMPI_Comm_group(comm: abi::Comm, group: *mut abi::Group) ->
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_idup(
     comm: abi::Comm,
-    _newcomm: *mut abi::Comm,
-    _request: *mut abi::Request,
+    newcomm: *mut abi::Comm,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Comm_idup", || Object::Communicator(comm))
+    entry::begin(&"MPI_Comm_idup");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::duplication::comm_idup(comm, Out::new(newcomm), Out::new(request)) };
+    entry::finish("MPI_Comm_idup", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_idup_with_info(
     comm: abi::Comm,
-    _info: abi::Info,
-    _newcomm: *mut abi::Comm,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    newcomm: *mut abi::Comm,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Comm_idup_with_info", || Object::Communicator(comm))
+    entry::begin(&"MPI_Comm_idup_with_info");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::duplication::comm_idup_with_info(comm, info, Out::new(newcomm), Out::new(request))
+    };
+    entry::finish("MPI_Comm_idup_with_info", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -195,7 +214,7 @@ unsafe extern "C" fn PMPI_Comm_rank(comm: abi::Comm, rank: *mut c_int) -> c_int 
 unsafe extern "C" fn PMPI_Comm_remote_group(comm: abi::Comm, group: *mut abi::Group) -> c_int {
     entry::begin(&"MPI_Comm_remote_group");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::communicators::comm_remote_group(comm, Out::new(group)) };
+    let result = unsafe { weft_mpi::intercommunicators::comm_remote_group(comm, Out::new(group)) };
     entry::finish("MPI_Comm_remote_group", result, || Object::Communicator(comm))
 }
 
@@ -203,7 +222,7 @@ unsafe extern "C" fn PMPI_Comm_remote_group(comm: abi::Comm, group: *mut abi::Gr
 unsafe extern "C" fn PMPI_Comm_remote_size(comm: abi::Comm, size: *mut c_int) -> c_int {
     entry::begin(&"MPI_Comm_remote_size");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::communicators::comm_remote_size(comm, Out::new(size)) };
+    let result = unsafe { weft_mpi::intercommunicators::comm_remote_size(comm, Out::new(size)) };
     entry::finish("MPI_Comm_remote_size", result, || Object::Communicator(comm))
 }
 
@@ -221,7 +240,7 @@ unsafe extern "C" fn PMPI_Comm_set_attr(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_set_info(comm: abi::Comm, info: abi::Info) -> c_int {
     entry::begin(&"MPI_Comm_set_info");
-    let result = weft_mpi::communicators::comm_set_info(comm, info);
+    let result = weft_mpi::hints::comm_set_info(comm, info);
     entry::finish("MPI_Comm_set_info", result, || Object::Communicator(comm))
 }
 
@@ -250,7 +269,7 @@ unsafe extern "C" fn PMPI_Comm_split(
 ) -> c_int {
     entry::begin(&"MPI_Comm_split");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::communicators::comm_split(comm, color, key, Out::new(newcomm)) };
+    let result = unsafe { weft_mpi::splitting::comm_split(comm, color, key, Out::new(newcomm)) };
     entry::finish("MPI_Comm_split", result, || Object::Communicator(comm))
 }
 
@@ -265,7 +284,7 @@ unsafe extern "C" fn PMPI_Comm_split_type(
     entry::begin(&"MPI_Comm_split_type");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
-        unsafe { weft_mpi::communicators::comm_split_type(comm, split_type, key, info, Out::new(newcomm)) };
+        unsafe { weft_mpi::split_type::comm_split_type(comm, split_type, key, info, Out::new(newcomm)) };
     entry::finish("MPI_Comm_split_type", result, || Object::Communicator(comm))
 }
 
@@ -273,7 +292,7 @@ unsafe extern "C" fn PMPI_Comm_split_type(
 unsafe extern "C" fn PMPI_Comm_test_inter(comm: abi::Comm, flag: *mut c_int) -> c_int {
     entry::begin(&"MPI_Comm_test_inter");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::communicators::comm_test_inter(comm, Out::new(flag)) };
+    let result = unsafe { weft_mpi::intercommunicators::comm_test_inter(comm, Out::new(flag)) };
     entry::finish("MPI_Comm_test_inter", result, || Object::Communicator(comm))
 }
 
@@ -434,27 +453,53 @@ unsafe extern "C" fn PMPI_Group_union(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Intercomm_create(
     local_comm: abi::Comm,
-    _local_leader: c_int,
-    _peer_comm: abi::Comm,
-    _remote_leader: c_int,
-    _tag: c_int,
-    _newintercomm: *mut abi::Comm,
+    local_leader: c_int,
+    peer_comm: abi::Comm,
+    remote_leader: c_int,
+    tag: c_int,
+    newintercomm: *mut abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Intercomm_create", || Object::Communicator(local_comm))
+    entry::begin(&"MPI_Intercomm_create");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::intercommunicators::intercomm_create(
+            local_comm,
+            local_leader,
+            peer_comm,
+            remote_leader,
+            tag,
+            Out::new(newintercomm),
+        )
+    };
+    entry::finish("MPI_Intercomm_create", result, || Object::Communicator(local_comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Intercomm_create_from_groups(
-    _local_group: abi::Group,
-    _local_leader: c_int,
-    _remote_group: abi::Group,
-    _remote_leader: c_int,
-    _stringtag: *const c_char,
-    _info: abi::Info,
+    local_group: abi::Group,
+    local_leader: c_int,
+    remote_group: abi::Group,
+    remote_leader: c_int,
+    stringtag: *const c_char,
+    info: abi::Info,
     errhandler: abi::Errhandler,
-    _newintercomm: *mut abi::Comm,
+    newintercomm: *mut abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Intercomm_create_from_groups", || {
+    entry::begin(&"MPI_Intercomm_create_from_groups");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::from_groups::intercomm_create_from_groups(
+            local_group,
+            local_leader,
+            remote_group,
+            remote_leader,
+            In::new(stringtag),
+            info,
+            errhandler,
+            Out::new(newintercomm),
+        )
+    };
+    entry::finish("MPI_Intercomm_create_from_groups", result, || {
         Object::Argument(errhandler, weft_mpi::errors::HandlerKind::Communicator)
     })
 }
@@ -462,10 +507,14 @@ unsafe extern "C" fn PMPI_Intercomm_create_from_groups(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Intercomm_merge(
     intercomm: abi::Comm,
-    _high: c_int,
-    _newintracomm: *mut abi::Comm,
+    high: c_int,
+    newintracomm: *mut abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Intercomm_merge", || Object::Communicator(intercomm))
+    entry::begin(&"MPI_Intercomm_merge");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::intercommunicators::intercomm_merge(intercomm, high, Out::new(newintracomm)) };
+    entry::finish("MPI_Intercomm_merge", result, || Object::Communicator(intercomm))
 }
 
 #[unsafe(no_mangle)]

@@ -143,8 +143,11 @@ unsafe extern "C" fn PMPI_Free_mem(base: *mut c_void) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Get_hw_resource_info(_hw_info: *mut abi::Info) -> c_int {
-    entry::unsupported("MPI_Get_hw_resource_info", || Object::None)
+unsafe extern "C" fn PMPI_Get_hw_resource_info(hw_info: *mut abi::Info) -> c_int {
+    entry::begin(&"MPI_Get_hw_resource_info");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::resources::get_hw_resource_info(Out::new(hw_info)) };
+    entry::finish("MPI_Get_hw_resource_info", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
