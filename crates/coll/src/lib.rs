@@ -7,7 +7,7 @@
 //! - [`rendezvous`]: the one protocol underneath, rounds in which every rank arrives; who may touch what when.
 //! - `shared`: what the ranks of a communicator share, and the registry where they find it.
 //! - `team`: rounds as the operations use them: slots, exchanges of addresses, detection of mismatched calls.
-//! - `pattern`: pure arithmetic (segments, order of peers). `selection`: which algorithm runs, by size.
+//! - `pattern`: pure arithmetic (segments, order of peers; trees, rings, doubling for ranks that send messages). `selection`: which algorithm runs, by size.
 //! - one file per operation: its blocking form.
 //!
 //! Operations that outlive their calls (nonblocking, persistent, and whatever has no faster blocking form) are values:
@@ -32,7 +32,7 @@ mod gather;
 mod meeting;
 mod nonblocking;
 mod operation;
-mod pattern;
+pub mod pattern;
 mod perform;
 mod plan;
 mod reduce;

@@ -1,6 +1,30 @@
-//! Pure arithmetic: who does what, without data.
+//! Pure arithmetic: who does what and who talks to whom at which step, without data.
+//!
+//! Ranks of a shared address space need the arithmetic of this file: segments, and the order in which to visit peers.
+//! What ranks that send messages do is in the others:
+//!
+//! - `tree`: trees over any root (flat, chain, binary, binomial, k-nomial), the ranks below one, the shape for a number
+//!   of nodes, the steps of a pipelined chain.
+//! - `ring`: allgather and reduce-scatter around a ring.
+//! - `doubling`: recursive doubling and halving, for any number of ranks.
+//! - `dissemination`: barriers, and Bruck's allgather and all-to-all.
+
+pub mod dissemination;
+pub mod doubling;
+pub mod ring;
+pub mod tree;
 
 use core::ops::Range;
+
+/// Returns the number of times a number can be multiplied by `radix`, from 1, before it is at least `size`.
+pub fn rounds(size: u32, radix: u32) -> u32 {
+    let (mut rounds, mut reach) = (0, 1u64);
+    while reach < u64::from(size) {
+        reach *= u64::from(radix);
+        rounds += 1;
+    }
+    rounds
+}
 
 /// Returns the ranks of a communicator in the order in which `rank` visits them: itself first, then upwards and around,
 /// so that not all ranks read from the same peer at once.
