@@ -51,6 +51,11 @@ impl Work for Flush {
     fn status(&self) -> (Status, Result) {
         (Status::empty(), Ok(()))
     }
+
+    /// A request of point-to-point communication, and the buffer empties without it.
+    fn is_freed_active(&self) -> bool {
+        true
+    }
 }
 
 fn iflush(messages: &'static Messages, scope: Scope, comm: abi::Comm, request: Out<abi::Request>) -> Result {

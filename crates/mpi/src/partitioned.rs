@@ -2,7 +2,7 @@
 #![allow(unsafe_code)] // Hands the caller's buffers to the engine.
 
 use crate::check;
-use crate::messages::{Call, Data, Peer};
+use crate::messages::{Call, Data, Messages, Peer};
 use crate::process::Process;
 use core::ffi::{c_int, c_void};
 use weft_base::abi::{self, Count};
@@ -98,16 +98,18 @@ fn wildcard(class: i32, what: &str) -> Error {
     Error::new(class, format!("{what}; partitioned communication takes no wildcards"))
 }
 
-/// Makes partitions ready; an error goes to the communicator of the request.
+/// Gives an error to the communicator of the request, if that is known.
+fn on_request(messages: &Messages, request: abi::Request, error: Error) -> Error {
+    match messages.endpoint.requests().comm(request) {
+        Some(comm) => error.on(comm),
+        None => error,
+    }
+}
+
 fn ready(request: abi::Request, partitions: impl Iterator<Item = c_int> + Clone) -> Result {
     let messages = Process::current()?.messages();
-    messages.engine.pready(messages.endpoint, request, partitions).map_err(|error| {
-        let comm = messages.endpoint.requests().comm(request);
-        match comm {
-            Some(comm) => error.on(comm),
-            None => error,
-        }
-    })
+    let done = messages.engine.pready(messages.endpoint, request, partitions);
+    done.map_err(|error| on_request(messages, request, error))
 }
 
 /// `MPI_Pready`
@@ -153,7 +155,8 @@ pub fn pready_list(length: c_int, array_of_partitions: In<c_int>, request: abi::
 pub fn parrived(request: abi::Request, partition: c_int, flag: Out<c_int>) -> Result {
     check::output(flag, "flag")?;
     let messages = Process::current()?.messages();
-    let arrived = messages.engine.parrived(messages.endpoint, request, partition)?;
+    let arrived = messages.engine.parrived(messages.endpoint, request, partition);
+    let arrived = arrived.map_err(|error| on_request(messages, request, error))?;
     flag.set(c_int::from(arrived));
     if arrived {
         note_success();
