@@ -4,6 +4,7 @@
 //! which agree on the context number first.
 
 mod group;
+pub mod topology;
 
 pub use group::{Comparison, Group};
 

@@ -4,7 +4,7 @@
 use core::ffi::{c_int, c_void};
 use weft_base::abi::Count;
 use weft_base::constants::*;
-use weft_base::{Error, Out, Result};
+use weft_base::{Error, In, Out, Result};
 
 /// Checks that an output argument has somewhere to go.
 ///
@@ -21,6 +21,21 @@ fn null_output(name: &str) -> Error {
         MPI_ERR_ARG,
         format!("{name} is a null pointer; pass the address of a variable for the result"),
     )
+}
+
+/// Checks that an input array is there.
+///
+/// # Errors
+/// `MPI_ERR_ARG`
+#[inline]
+pub fn input<T: Copy>(argument: In<T>, name: &str) -> Result {
+    if argument.is_null() {
+        return Err(Error::new(
+            MPI_ERR_ARG,
+            format!("{name} is a null pointer; pass the address of an array"),
+        ));
+    }
+    Ok(())
 }
 
 /// Checks a count of elements.

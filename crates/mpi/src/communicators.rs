@@ -16,6 +16,7 @@ use std::sync::{Arc, OnceLock};
 use weft_base::constants::*;
 use weft_base::{Error, In, Out, Result, abi};
 use weft_coll::Team;
+use weft_comm::topology::Topology;
 use weft_comm::{Communicator as Values, Comparison, Group, SELF_CONTEXT, WORLD_CONTEXT};
 use weft_sync::Lock;
 
@@ -32,6 +33,7 @@ pub struct Communicator {
     pub attributes: Attributes,
     name: Lock<String>,
     pub(crate) hints: Lock<Hints>,
+    topology: Option<Arc<Topology>>,
     /// How many nonblocking duplicates of it were begun.
     pub(crate) duplicates: AtomicU64,
     /// Let go last: the context number may be used again when all ranks have done so.
@@ -50,6 +52,7 @@ impl Communicator {
             attributes: Attributes::default(),
             name: Lock::default(),
             hints: Lock::default(),
+            topology: None,
             duplicates: AtomicU64::new(0),
             _context: Held::new(values.context),
             values,
@@ -72,6 +75,21 @@ impl Communicator {
     /// Returns the handle the user knows it by.
     pub fn handle(&self) -> abi::Comm {
         self.handle.get().copied().unwrap_or(MPI_COMM_NULL)
+    }
+
+    /// Returns its virtual topology, if it has one.
+    pub fn topology(&self) -> Option<&Topology> {
+        self.topology.as_deref()
+    }
+
+    /// Attaches a topology, before anybody else sees the communicator.
+    pub(crate) fn set_topology(&mut self, topology: Topology) {
+        self.topology = Some(Arc::new(topology));
+    }
+
+    /// Attaches the topology of the communicator it is a duplicate of.
+    pub(crate) fn share_topology(&mut self, original: &Self) {
+        self.topology = original.topology.clone();
     }
 
     pub(crate) fn set_handle(&self, handle: abi::Comm) {

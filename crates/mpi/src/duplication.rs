@@ -41,7 +41,9 @@ impl Duplicate {
     ) -> Result<Self> {
         process.drop_retired();
         let values = Values { context, ..parent.values.clone() };
-        let communicator = Arc::new(Communicator::new(values, parent.error_handler()));
+        let mut communicator = Communicator::new(values, parent.error_handler());
+        communicator.share_topology(parent);
+        let communicator = Arc::new(communicator);
         *communicator.hints.lock() = hints;
         let handle = abi::Comm(process.communicators.reserve());
         communicator.set_handle(handle);

@@ -11,192 +11,320 @@ use weft_base::arguments::{CountOut, Counts, In, Out};
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Cart_coords(
     comm: abi::Comm,
-    _rank: c_int,
-    _maxdims: c_int,
-    _coords: *mut c_int,
+    rank: c_int,
+    maxdims: c_int,
+    coords: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Cart_coords", || Object::Communicator(comm))
+    entry::begin(&"MPI_Cart_coords");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::topologies::cart_coords(comm, rank, maxdims, Out::new(coords)) };
+    entry::finish("MPI_Cart_coords", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Cart_create(
     comm_old: abi::Comm,
-    _ndims: c_int,
-    _dims: *const c_int,
-    _periods: *const c_int,
-    _reorder: c_int,
-    _comm_cart: *mut abi::Comm,
+    ndims: c_int,
+    dims: *const c_int,
+    periods: *const c_int,
+    reorder: c_int,
+    comm_cart: *mut abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Cart_create", || Object::Communicator(comm_old))
+    entry::begin(&"MPI_Cart_create");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::topologies::cart_create(
+            comm_old,
+            ndims,
+            In::new(dims),
+            In::new(periods),
+            reorder,
+            Out::new(comm_cart),
+        )
+    };
+    entry::finish("MPI_Cart_create", result, || Object::Communicator(comm_old))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Cart_get(
     comm: abi::Comm,
-    _maxdims: c_int,
-    _dims: *mut c_int,
-    _periods: *mut c_int,
-    _coords: *mut c_int,
+    maxdims: c_int,
+    dims: *mut c_int,
+    periods: *mut c_int,
+    coords: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Cart_get", || Object::Communicator(comm))
+    entry::begin(&"MPI_Cart_get");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::topologies::cart_get(comm, maxdims, Out::new(dims), Out::new(periods), Out::new(coords))
+    };
+    entry::finish("MPI_Cart_get", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Cart_map(
     comm: abi::Comm,
-    _ndims: c_int,
-    _dims: *const c_int,
-    _periods: *const c_int,
-    _newrank: *mut c_int,
+    ndims: c_int,
+    dims: *const c_int,
+    periods: *const c_int,
+    newrank: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Cart_map", || Object::Communicator(comm))
+    entry::begin(&"MPI_Cart_map");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::topologies::cart_map(comm, ndims, In::new(dims), In::new(periods), Out::new(newrank))
+    };
+    entry::finish("MPI_Cart_map", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Cart_rank(comm: abi::Comm, _coords: *const c_int, _rank: *mut c_int) -> c_int {
-    entry::unsupported("MPI_Cart_rank", || Object::Communicator(comm))
+unsafe extern "C" fn PMPI_Cart_rank(comm: abi::Comm, coords: *const c_int, rank: *mut c_int) -> c_int {
+    entry::begin(&"MPI_Cart_rank");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::topologies::cart_rank(comm, In::new(coords), Out::new(rank)) };
+    entry::finish("MPI_Cart_rank", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Cart_shift(
     comm: abi::Comm,
-    _direction: c_int,
-    _disp: c_int,
-    _rank_source: *mut c_int,
-    _rank_dest: *mut c_int,
+    direction: c_int,
+    disp: c_int,
+    rank_source: *mut c_int,
+    rank_dest: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Cart_shift", || Object::Communicator(comm))
+    entry::begin(&"MPI_Cart_shift");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::topologies::cart_shift(comm, direction, disp, Out::new(rank_source), Out::new(rank_dest))
+    };
+    entry::finish("MPI_Cart_shift", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Cart_sub(
     comm: abi::Comm,
-    _remain_dims: *const c_int,
-    _newcomm: *mut abi::Comm,
+    remain_dims: *const c_int,
+    newcomm: *mut abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Cart_sub", || Object::Communicator(comm))
+    entry::begin(&"MPI_Cart_sub");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::topologies::cart_sub(comm, In::new(remain_dims), Out::new(newcomm)) };
+    entry::finish("MPI_Cart_sub", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Cartdim_get(comm: abi::Comm, _ndims: *mut c_int) -> c_int {
-    entry::unsupported("MPI_Cartdim_get", || Object::Communicator(comm))
+unsafe extern "C" fn PMPI_Cartdim_get(comm: abi::Comm, ndims: *mut c_int) -> c_int {
+    entry::begin(&"MPI_Cartdim_get");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::topologies::cartdim_get(comm, Out::new(ndims)) };
+    entry::finish("MPI_Cartdim_get", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Dims_create(_nnodes: c_int, _ndims: c_int, _dims: *mut c_int) -> c_int {
-    entry::unsupported("MPI_Dims_create", || Object::None)
+unsafe extern "C" fn PMPI_Dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> c_int {
+    entry::begin(&"MPI_Dims_create");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::topologies::dims_create(nnodes, ndims, Out::new(dims)) };
+    entry::finish("MPI_Dims_create", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Dist_graph_create(
     comm_old: abi::Comm,
-    _n: c_int,
-    _sources: *const c_int,
-    _degrees: *const c_int,
-    _destinations: *const c_int,
-    _weights: *const c_int,
-    _info: abi::Info,
-    _reorder: c_int,
-    _comm_dist_graph: *mut abi::Comm,
+    n: c_int,
+    sources: *const c_int,
+    degrees: *const c_int,
+    destinations: *const c_int,
+    weights: *const c_int,
+    info: abi::Info,
+    reorder: c_int,
+    comm_dist_graph: *mut abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Dist_graph_create", || Object::Communicator(comm_old))
+    entry::begin(&"MPI_Dist_graph_create");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::distributed_graphs::dist_graph_create(
+            comm_old,
+            n,
+            In::new(sources),
+            In::new(degrees),
+            In::new(destinations),
+            In::new(weights),
+            info,
+            reorder,
+            Out::new(comm_dist_graph),
+        )
+    };
+    entry::finish("MPI_Dist_graph_create", result, || Object::Communicator(comm_old))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Dist_graph_create_adjacent(
     comm_old: abi::Comm,
-    _indegree: c_int,
-    _sources: *const c_int,
-    _sourceweights: *const c_int,
-    _outdegree: c_int,
-    _destinations: *const c_int,
-    _destweights: *const c_int,
-    _info: abi::Info,
-    _reorder: c_int,
-    _comm_dist_graph: *mut abi::Comm,
+    indegree: c_int,
+    sources: *const c_int,
+    sourceweights: *const c_int,
+    outdegree: c_int,
+    destinations: *const c_int,
+    destweights: *const c_int,
+    info: abi::Info,
+    reorder: c_int,
+    comm_dist_graph: *mut abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Dist_graph_create_adjacent", || Object::Communicator(comm_old))
+    entry::begin(&"MPI_Dist_graph_create_adjacent");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::distributed_graphs::dist_graph_create_adjacent(
+            comm_old,
+            indegree,
+            In::new(sources),
+            In::new(sourceweights),
+            outdegree,
+            In::new(destinations),
+            In::new(destweights),
+            info,
+            reorder,
+            Out::new(comm_dist_graph),
+        )
+    };
+    entry::finish("MPI_Dist_graph_create_adjacent", result, || Object::Communicator(comm_old))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Dist_graph_neighbors(
     comm: abi::Comm,
-    _maxindegree: c_int,
-    _sources: *mut c_int,
-    _sourceweights: *mut c_int,
-    _maxoutdegree: c_int,
-    _destinations: *mut c_int,
-    _destweights: *mut c_int,
+    maxindegree: c_int,
+    sources: *mut c_int,
+    sourceweights: *mut c_int,
+    maxoutdegree: c_int,
+    destinations: *mut c_int,
+    destweights: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Dist_graph_neighbors", || Object::Communicator(comm))
+    entry::begin(&"MPI_Dist_graph_neighbors");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::distributed_graphs::dist_graph_neighbors(
+            comm,
+            maxindegree,
+            Out::new(sources),
+            Out::new(sourceweights),
+            maxoutdegree,
+            Out::new(destinations),
+            Out::new(destweights),
+        )
+    };
+    entry::finish("MPI_Dist_graph_neighbors", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Dist_graph_neighbors_count(
     comm: abi::Comm,
-    _indegree: *mut c_int,
-    _outdegree: *mut c_int,
-    _weighted: *mut c_int,
+    indegree: *mut c_int,
+    outdegree: *mut c_int,
+    weighted: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Dist_graph_neighbors_count", || Object::Communicator(comm))
+    entry::begin(&"MPI_Dist_graph_neighbors_count");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::distributed_graphs::dist_graph_neighbors_count(
+            comm,
+            Out::new(indegree),
+            Out::new(outdegree),
+            Out::new(weighted),
+        )
+    };
+    entry::finish("MPI_Dist_graph_neighbors_count", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Graph_create(
     comm_old: abi::Comm,
-    _nnodes: c_int,
-    _index: *const c_int,
-    _edges: *const c_int,
-    _reorder: c_int,
-    _comm_graph: *mut abi::Comm,
+    nnodes: c_int,
+    index: *const c_int,
+    edges: *const c_int,
+    reorder: c_int,
+    comm_graph: *mut abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Graph_create", || Object::Communicator(comm_old))
+    entry::begin(&"MPI_Graph_create");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::topologies::graph_create(
+            comm_old,
+            nnodes,
+            In::new(index),
+            In::new(edges),
+            reorder,
+            Out::new(comm_graph),
+        )
+    };
+    entry::finish("MPI_Graph_create", result, || Object::Communicator(comm_old))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Graph_get(
     comm: abi::Comm,
-    _maxindex: c_int,
-    _maxedges: c_int,
-    _index: *mut c_int,
-    _edges: *mut c_int,
+    maxindex: c_int,
+    maxedges: c_int,
+    index: *mut c_int,
+    edges: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Graph_get", || Object::Communicator(comm))
+    entry::begin(&"MPI_Graph_get");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::topologies::graph_get(comm, maxindex, maxedges, Out::new(index), Out::new(edges))
+    };
+    entry::finish("MPI_Graph_get", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Graph_map(
     comm: abi::Comm,
-    _nnodes: c_int,
-    _index: *const c_int,
-    _edges: *const c_int,
-    _newrank: *mut c_int,
+    nnodes: c_int,
+    index: *const c_int,
+    edges: *const c_int,
+    newrank: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Graph_map", || Object::Communicator(comm))
+    entry::begin(&"MPI_Graph_map");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::topologies::graph_map(comm, nnodes, In::new(index), In::new(edges), Out::new(newrank))
+    };
+    entry::finish("MPI_Graph_map", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Graph_neighbors(
     comm: abi::Comm,
-    _rank: c_int,
-    _maxneighbors: c_int,
-    _neighbors: *mut c_int,
+    rank: c_int,
+    maxneighbors: c_int,
+    neighbors: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Graph_neighbors", || Object::Communicator(comm))
+    entry::begin(&"MPI_Graph_neighbors");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::topologies::graph_neighbors(comm, rank, maxneighbors, Out::new(neighbors)) };
+    entry::finish("MPI_Graph_neighbors", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Graph_neighbors_count(
     comm: abi::Comm,
-    _rank: c_int,
-    _nneighbors: *mut c_int,
+    rank: c_int,
+    nneighbors: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Graph_neighbors_count", || Object::Communicator(comm))
+    entry::begin(&"MPI_Graph_neighbors_count");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::topologies::graph_neighbors_count(comm, rank, Out::new(nneighbors)) };
+    entry::finish("MPI_Graph_neighbors_count", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Graphdims_get(comm: abi::Comm, _nnodes: *mut c_int, _nedges: *mut c_int) -> c_int {
-    entry::unsupported("MPI_Graphdims_get", || Object::Communicator(comm))
+unsafe extern "C" fn PMPI_Graphdims_get(comm: abi::Comm, nnodes: *mut c_int, nedges: *mut c_int) -> c_int {
+    entry::begin(&"MPI_Graphdims_get");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::topologies::graphdims_get(comm, Out::new(nnodes), Out::new(nedges)) };
+    entry::finish("MPI_Graphdims_get", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -650,8 +778,11 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallw_init_c(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Topo_test(comm: abi::Comm, _status: *mut c_int) -> c_int {
-    entry::unsupported("MPI_Topo_test", || Object::Communicator(comm))
+unsafe extern "C" fn PMPI_Topo_test(comm: abi::Comm, status: *mut c_int) -> c_int {
+    entry::begin(&"MPI_Topo_test");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::topologies::topo_test(comm, Out::new(status)) };
+    entry::finish("MPI_Topo_test", result, || Object::Communicator(comm))
 }
 
 entry::aliases! {
