@@ -59,13 +59,20 @@ impl Team {
         self.shared.as_ref()
     }
 
-    /// Returns the number of ranks.
+    /// Divides the ranks into two groups that exchange data with each other: the first `left` ranks, and the others.
+    pub fn divided(mut self, left: u32) -> Self {
+        assert!(left > 0 && left < self.size);
+        self.split = left;
+        self
+    }
+
+    /// Returns the number of ranks, of both groups if there are two.
     #[inline]
     pub fn size(&self) -> u32 {
         self.size
     }
 
-    /// Returns the calling rank.
+    /// Returns the calling rank among all.
     #[inline]
     pub fn rank(&self) -> u32 {
         self.rank

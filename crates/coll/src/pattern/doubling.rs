@@ -156,8 +156,8 @@ mod tests {
                     }
                 }
             }
-            for number in 0..core as usize {
-                for (block, content) in blocks[number].iter_mut().enumerate() {
+            for (number, blocks) in blocks.iter_mut().enumerate() {
+                for (block, content) in blocks.iter_mut().enumerate() {
                     assert_eq!(content.is_some(), block == number);
                     if let Some(ranks) = content {
                         ranks.sort_unstable();

@@ -1,0 +1,4 @@
+// The program intercommunicators.c with nonblocking calls.
+#include "forms.h"
+
+#include "intercommunicators.c"

@@ -1,0 +1,5 @@
+// The program intercommunicators.c with persistent calls.
+#define FORM_PERSISTENT
+#include "forms.h"
+
+#include "intercommunicators.c"
