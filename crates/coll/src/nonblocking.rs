@@ -105,10 +105,10 @@ impl Team {
     /// # Errors
     /// `MPI_ERR_TRUNCATE` if the rank receives more than fits; `MPI_ERR_OTHER` if the ranks are in different calls.
     pub fn run(&self, operation: &Operation<'_>) -> Result {
-        if self.members().are_two_groups() || operation.neighbours.is_some() {
+        let Operation { call, send, receive, .. } = operation;
+        if self.members().are_two_groups() && *call != Call::Barrier || operation.neighbours.is_some() {
             return self.start(operation).wait();
         }
-        let Operation { call, send, receive, .. } = operation;
         let own = self.rank();
         let root = match operation.root {
             Root::Rank(root) => root,

@@ -45,6 +45,11 @@ impl Communicator {
     pub(crate) fn new(values: Values, error_handler: ErrorHandler) -> Self {
         let (everyone, place) = values.everyone();
         let team = Team::join(values.context, everyone.size(), place, |rank| everyone.world_rank(rank));
+        let team = match &values.remote {
+            None => team,
+            Some(_) if values.is_left() => team.divided(values.size()),
+            Some(remote) => team.divided(remote.size()),
+        };
         Self {
             handle: OnceLock::new(),
             team,
