@@ -24,6 +24,8 @@ pub struct Details {
     /// The kind of a bad handle, while the message still begins with [`Kind::argument`] and not with the name the
     /// called procedure gives its argument.
     pub unnamed: Option<Kind>,
+    /// The code that a user's error handler gets to see, where the call returns `MPI_ERR_IN_STATUS`.
+    pub code_in_status: Option<i32>,
 }
 
 impl std::ops::Deref for Error {
@@ -37,14 +39,23 @@ impl Error {
     /// Creates an error of class `class`.
     #[cold]
     pub fn new(class: i32, message: impl Into<Cow<'static, str>>) -> Self {
-        Self(Box::new(Details { class, message: message.into(), comm: None, unnamed: None }))
+        let message = message.into();
+        Self(Box::new(Details { class, message, comm: None, unnamed: None, code_in_status: None }))
     }
 
     /// Creates the error of a bad handle; `text` goes on after the argument's name: `is …`.
     #[cold]
     pub fn handle(kind: Kind, text: impl fmt::Display) -> Self {
         let message = Cow::Owned(format!("{} {text}", kind.argument()));
-        Self(Box::new(Details { class: kind.class(), message, comm: None, unnamed: Some(kind) }))
+        let unnamed = Some(kind);
+        Self(Box::new(Details { class: kind.class(), message, comm: None, unnamed, code_in_status: None }))
+    }
+
+    /// Says which code is in the status of the operation that failed first.
+    #[cold]
+    pub fn in_status(mut self, code: i32) -> Self {
+        self.0.code_in_status = Some(code);
+        self
     }
 
     /// Says which communicator's error handler decides.

@@ -92,7 +92,7 @@ pub struct ErrorCodes {
 struct AddedCode {
     code: i32,
     class: i32,
-    text: String,
+    text: Option<String>,
     removed: bool,
 }
 
@@ -102,7 +102,7 @@ impl ErrorCodes {
     fn add(&self, class: Option<i32>) -> i32 {
         let mut added = self.added.lock();
         let code = FIRST_ADDED_CODE + added.len() as i32;
-        added.push(AddedCode { code, class: class.unwrap_or(code), text: String::new(), removed: false });
+        added.push(AddedCode { code, class: class.unwrap_or(code), text: None, removed: false });
         code
     }
 
@@ -131,7 +131,12 @@ pub fn raise(call: &'static str, object: Object, error: Error) -> c_int {
     let destination = Destination::of(process, object);
     let story = failures::story(process, call, destination.title.as_deref(), &error);
     process.failures.record(error.class, story.clone());
-    handle(process, &destination, error.class, &story)
+    let Some(code) = error.code_in_status else {
+        return handle(process, &destination, error.class, &story);
+    };
+    // A user's function is told the code in the status; the call says that it is there.
+    handle(process, &destination, code, &story);
+    error.class
 }
 
 /// Lets the handler of `object` act on a code that the program raises, in the procedure `call`.
@@ -321,7 +326,7 @@ pub fn error_string(errorcode: c_int, string: Out<c_char>, resultlen: Out<c_int>
             Some(story) => format!("{name}: {meaning}; last raised by {story}"),
             None => format!("{name}: {meaning}"),
         },
-        None => process.error_codes.with(errorcode, |a| a.text.clone()).unwrap_or_default(),
+        None => process.error_codes.with(errorcode, |a| a.text.clone()).flatten().unwrap_or_default(),
     };
     failures::shorten(&mut text, MPI_MAX_ERROR_STRING as usize - 1);
     strings::write(&text, string, MPI_MAX_ERROR_STRING as usize, resultlen);
@@ -358,11 +363,12 @@ pub fn add_error_code(errorclass: c_int, errorcode: Out<c_int>) -> Result {
 /// `MPI_ERR_ARG` for a predefined code, one that does not exist, or a string that is too long.
 pub fn add_error_string(errorcode: c_int, string: In<c_char>) -> Result {
     let text = strings::read(string, "string")?;
-    if text.len() >= MPI_MAX_ERROR_STRING as usize {
-        let limit = MPI_MAX_ERROR_STRING - 1;
-        return Err(Error::new(MPI_ERR_ARG, format!("string has {} characters; {limit} fit", text.len())));
+    let length = strings::length(&text);
+    if length > MPI_MAX_ERROR_STRING as usize {
+        let text = format!("string has {length} characters; {MPI_MAX_ERROR_STRING} fit");
+        return Err(Error::new(MPI_ERR_ARG, text));
     }
-    Process::any().error_codes.with(errorcode, |a| a.text = text).ok_or_else(|| not_added(errorcode))
+    Process::any().error_codes.with(errorcode, |a| a.text = Some(text)).ok_or_else(|| not_added(errorcode))
 }
 
 fn not_added(code: c_int) -> Error {
@@ -387,21 +393,29 @@ pub fn remove_error_class(errorclass: c_int) -> Result {
 /// `MPI_Remove_error_code`
 ///
 /// # Errors
-/// `MPI_ERR_ARG` for a code the program did not add.
+/// `MPI_ERR_ARG` for a code the program did not add, or one that still has a string.
 pub fn remove_error_code(errorcode: c_int) -> Result {
     let codes = &Process::any().error_codes;
     let mut added = codes.added.lock();
     let found = added.iter_mut().find(|a| a.code == errorcode && a.class != errorcode && !a.removed);
-    found.map(|a| a.removed = true).ok_or_else(|| not_added(errorcode))
+    let found = found.ok_or_else(|| not_added(errorcode))?;
+    if found.text.is_some() {
+        let text = format!("errorcode {errorcode} still has a string; remove it first");
+        return Err(Error::new(MPI_ERR_ARG, text));
+    }
+    found.removed = true;
+    Ok(())
 }
 
 /// `MPI_Remove_error_string`
 ///
 /// # Errors
-/// `MPI_ERR_ARG` for a code the program did not add.
+/// `MPI_ERR_ARG` for a code to which the program did not give a string.
 pub fn remove_error_string(errorcode: c_int) -> Result {
-    let cleared = Process::any().error_codes.with(errorcode, |a| a.text.clear());
-    cleared.ok_or_else(|| not_added(errorcode))
+    let text = Process::any().error_codes.with(errorcode, |a| a.text.take());
+    let text = text.ok_or_else(|| not_added(errorcode))?;
+    let missing = || Error::new(MPI_ERR_ARG, format!("errorcode {errorcode} has no string to remove"));
+    text.map(drop).ok_or_else(missing)
 }
 
 impl Communicator {

@@ -118,7 +118,7 @@ fn store_completion(status: Out<Status>, completion: &Completion) {
 
 /// Stores several completions, and reports errors as the standard wants it: every status says how its operation ended.
 fn store_all(completions: Vec<Completion>, statuses: Out<Status>) -> Result {
-    let failed = completions.iter().find(|c| c.error.is_some()).map(|c| c.comm);
+    let failed = completions.iter().find_map(|c| Some((c.comm, c.error.as_ref()?.class)));
     for (i, completion) in completions.iter().enumerate() {
         if failed.is_some() || completion.is_empty {
             statuses.set_at(i, completion.status);
@@ -126,10 +126,10 @@ fn store_all(completions: Vec<Completion>, statuses: Out<Status>) -> Result {
             store_status_at(statuses, i, completion.status);
         }
     }
-    let Some(comm) = failed else { return Ok(()) };
+    let Some((comm, code)) = failed else { return Ok(()) };
     let text =
         format!("{}; MPI_ERROR in each status says how its operation ended", all_failures(&completions));
-    Err(Error::new(MPI_ERR_IN_STATUS, text).on(comm))
+    Err(Error::new(MPI_ERR_IN_STATUS, text).on(comm).in_status(code))
 }
 
 /// Tells the first of several failures, and remembers each for `MPI_Error_string` of the statuses' codes.
