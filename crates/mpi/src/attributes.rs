@@ -247,7 +247,9 @@ pub fn comm_get_attr(comm: abi::Comm, keyval: c_int, value: *mut c_void, flag: O
     let (process, communicator) = target(comm)?;
     // The job's attributes hang on MPI_COMM_WORLD; the standard's other communicators may have them, too.
     if let Some(found) = predefined(process, keyval) {
-        return answer(Some(found), value, flag);
+        // Of a communicator from a session only the tags are known: there may be no MPI_COMM_WORLD.
+        let there = keyval == MPI_TAG_UB || communicator.values.group.origin() == 0;
+        return answer(there.then_some(found), value, flag);
     }
     communicator.attributes.get(&*process.keyvals.get_in_use(Kind::Communicator, keyval)?, value, flag)
 }

@@ -32,7 +32,7 @@ impl Hints {
     pub fn update(&mut self, pairs: &[(String, String)]) {
         for (key, value) in pairs {
             if let Some(which) = ASSERTIONS.iter().position(|known| known == key) {
-                match value.as_str() {
+                match value.trim_matches(' ') {
                     "true" => self.assertions[which] = true,
                     "false" => self.assertions[which] = false,
                     _ => {}
