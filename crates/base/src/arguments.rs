@@ -138,6 +138,11 @@ impl Counts {
         }
     }
 
+    /// Tells whether the elements are `MPI_Count`: the form with large counts was called.
+    pub fn is_large(self) -> bool {
+        matches!(self, Self::Count(_))
+    }
+
     /// Copies the first `length` elements, widened.
     pub fn to_vec(self, length: usize) -> Vec<Count> {
         (0..length).map(|i| self.get(i)).collect()

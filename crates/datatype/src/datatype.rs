@@ -23,6 +23,7 @@ pub(crate) struct Inner {
     pub(crate) basic: Option<Basic>,
     pub(crate) layout: Placed,
     pub(crate) elements: u64,
+    external_size: u64,
     span: Span,
     /// Types whose data follow each other, with how many of each: the signature.
     pub(crate) parts: Vec<(Datatype, u64)>,
@@ -40,7 +41,7 @@ pub struct Contents {
     pub integers: Vec<i32>,
     /// `array_of_addresses`
     pub addresses: Vec<i64>,
-    /// `array_of_large_counts`; empty when every count of the call fits an `int`.
+    /// `array_of_large_counts`; empty for a call of the form without large counts.
     pub large_counts: Vec<i64>,
     /// `array_of_datatypes`
     pub datatypes: Vec<Datatype>,
@@ -73,8 +74,7 @@ pub(crate) enum Argument {
 }
 
 impl Contents {
-    /// Records a call. Counts that all fit an `int` are recorded as a call of the small form, which describes the
-    /// same type and can be decoded by both forms of `MPI_Type_get_contents`.
+    /// Records a call as one of the form without large counts if its counts fit an `int`.
     pub(crate) fn record(
         combiner: i32,
         arguments: impl Iterator<Item = Argument> + Clone,
@@ -91,6 +91,21 @@ impl Contents {
             }
         }
         contents
+    }
+
+    /// Turns a recorded call into one of the large form, whose counts and displacements are all `MPI_Count`.
+    fn enlarge(&mut self) {
+        let length = self.integers.len();
+        // Which of the integers are counts; the others are `int` in both forms.
+        let counts = match self.combiner {
+            _ if !self.large_counts.is_empty() => return,
+            c::MPI_COMBINER_SUBARRAY => 1..length - 1,
+            c::MPI_COMBINER_DARRAY => 3..3 + (length - 4) / 4,
+            c::MPI_COMBINER_DUP | c::MPI_COMBINER_VALUE_INDEX => return,
+            _ => 0..length,
+        };
+        self.large_counts =
+            self.integers.drain(counts).map(i64::from).chain(self.addresses.drain(..)).collect();
     }
 }
 
@@ -109,6 +124,7 @@ pub(crate) struct Builder {
     pub(crate) align: i64,
     size: i128,
     elements: i128,
+    external_size: i128,
     basic: Mix,
     nesting: u32,
     pub(crate) parts: Vec<(Datatype, u64)>,
@@ -141,6 +157,7 @@ impl Builder {
             align: 1,
             size: 0,
             elements: 0,
+            external_size: 0,
             basic: Mix::Nothing,
             nesting: 0,
             parts: Vec::new(),
@@ -149,7 +166,6 @@ impl Builder {
 
     /// Adds `copies` instances of `old` at displacements from `low` to `high`, both of which occur.
     pub(crate) fn add(&mut self, old: &Datatype, copies: i128, low: i128, high: i128) {
-        self.nesting = self.nesting.max(old.0.nesting + 1);
         if copies == 0 {
             return;
         }
@@ -164,16 +180,25 @@ impl Builder {
         self.align = self.align.max(span.align);
         self.size = self.size.saturating_add(i128::from(old.0.size).saturating_mul(copies));
         self.elements = self.elements.saturating_add(i128::from(old.0.elements).saturating_mul(copies));
+        // No element is larger outside than the largest inside, so this fits where the size does.
+        self.external_size =
+            self.external_size.saturating_add(i128::from(old.0.external_size).saturating_mul(copies));
         if old.0.size > 0 {
             self.basic = match (self.basic, old.0.basic) {
                 (Mix::Nothing, Some(basic)) => Mix::One(basic),
                 (Mix::One(one), Some(basic)) if one == basic => Mix::One(one),
                 _ => Mix::Several,
             };
-            let copies = u64::try_from(copies).unwrap_or(u64::MAX);
+            // A part made of parts of one type only is as many of those, so that chains of such types stay flat.
+            let (part, each) = match &old.0.parts[..] {
+                [(part, each)] => (part, *each),
+                _ => (old, 1),
+            };
+            let copies = u64::try_from(copies).unwrap_or(u64::MAX).saturating_mul(each);
+            self.nesting = self.nesting.max(part.0.nesting + 1);
             match self.parts.last_mut() {
-                Some((last, n)) if last.same(old) => *n = n.saturating_add(copies),
-                _ => self.parts.push((old.clone(), copies)),
+                Some((last, n)) if last.same(part) => *n = n.saturating_add(copies),
+                _ => self.parts.push((part.clone(), copies)),
             }
         }
     }
@@ -185,6 +210,7 @@ impl Builder {
     pub(crate) fn finish(self, contents: Contents, layout: impl FnOnce() -> Placed) -> Result<Datatype> {
         let size = fit(self.size, "size")? as u64;
         let elements = fit(self.elements, "number of elements")? as u64;
+        let external_size = fit(self.external_size, "external size")? as u64;
         // Bounds are narrowed before they are subtracted from each other: two of 127 bits could overflow.
         let (true_lb, true_ub) = self.data.unwrap_or((0, 0));
         let (true_lb, true_ub) = (fit(true_lb, "true lower bound")?, fit(true_ub, "true upper bound")?);
@@ -198,7 +224,7 @@ impl Builder {
         let ub = markers.map_or(i128::from(true_ub) + i128::from(padding), |m| i128::from(m.1));
         fit(ub, "upper bound")?;
         let extent = fit(ub - i128::from(lb), "extent")?;
-        if self.nesting > 4 * MAX_DEPTH {
+        if self.nesting > MAX_NESTING {
             return Err(too_deep());
         }
         let layout = layout();
@@ -224,6 +250,7 @@ impl Builder {
             },
             layout,
             elements,
+            external_size,
             span: Span { data: self.data.map(|_| (true_lb, true_ub)), markers, align: self.align },
             parts: self.parts,
             contents,
@@ -238,10 +265,14 @@ fn too_deep() -> Error {
     Error::new(
         c::MPI_ERR_TYPE,
         format!(
-            "datatypes are nested more than {MAX_DEPTH} levels deep; describe the layout with fewer levels"
+            "datatypes are nested more than {MAX_DEPTH} loops or {MAX_NESTING} structures deep; describe the layout \
+             with fewer levels"
         ),
     )
 }
+
+/// Structures within structures: what counting elements will recurse through.
+const MAX_NESTING: u32 = 2000;
 
 static PREDEFINED: LazyLock<[Option<Datatype>; 256]> = LazyLock::new(|| {
     std::array::from_fn(|i| Basic::from_handle(abi::Datatype(0x200 + i)).map(make_predefined))
@@ -271,12 +302,34 @@ fn make_predefined(basic: Basic) -> Datatype {
         basic: Some(basic),
         layout,
         elements: parts.len().max(1) as u64,
+        external_size: basic.external_size(),
         span: Span { data: Some((0, end)), markers: None, align },
         parts,
         contents: Contents { combiner: c::MPI_COMBINER_NAMED, ..Contents::default() },
         nesting: 0,
         committed: AtomicBool::new(true),
     }))
+}
+
+impl Drop for Inner {
+    /// Lets go of the types this one was made from, one after the other: a chain of them may be longer than a stack is
+    /// deep.
+    fn drop(&mut self) {
+        let mut dying: Vec<Datatype> = Vec::new();
+        let mut inner = self;
+        let mut last;
+        loop {
+            dying.append(&mut inner.contents.datatypes);
+            dying.extend(inner.parts.drain(..).map(|(part, _)| part));
+            last = loop {
+                let Some(next) = dying.pop() else { return };
+                if let Some(last) = Arc::into_inner(next.0) {
+                    break last;
+                }
+            };
+            inner = &mut last;
+        }
+    }
 }
 
 impl Datatype {
@@ -299,33 +352,75 @@ impl Datatype {
     pub fn unnamed(basic: Basic, combiner: i32, integers: Vec<i32>) -> Datatype {
         let named = Self::of(basic);
         let contents = Contents { combiner, integers, ..Contents::default() };
-        let inner = named.copy(contents);
-        Datatype(Arc::new(Inner { handle: Some(basic), ..inner }))
+        let mut inner = named.copy(contents);
+        inner.handle = Some(basic);
+        Datatype(Arc::new(inner))
+    }
+
+    /// Makes the unnamed predefined type of an `MPI_Type_get_value_index` call: a value followed by an index, as a C
+    /// structure of both.
+    ///
+    /// # Panics
+    /// If one of them is itself a pair.
+    pub fn unnamed_pair(value: Basic, index: Basic) -> Datatype {
+        assert!(value.pair().is_none() && index.pair().is_none(), "a pair of pairs");
+        let datatypes = vec![Self::of(value).clone(), Self::of(index).clone()];
+        let at = value.size().next_multiple_of(u64::from(index.description().align)) as i64;
+        let mut pair = Self::structure(&[1, 1], &[0, at], &datatypes).expect("two small types");
+        let inner = Arc::get_mut(&mut pair.0).expect("nobody else has it yet");
+        inner.contents = Contents { combiner: c::MPI_COMBINER_VALUE_INDEX, datatypes, ..Contents::default() };
+        pair.commit();
+        pair
+    }
+
+    /// Returns value and index type of an unnamed predefined pair.
+    pub fn as_unnamed_pair(&self) -> Option<(Basic, Basic)> {
+        let contents = &self.0.contents;
+        if contents.combiner != c::MPI_COMBINER_VALUE_INDEX {
+            return None;
+        }
+        Some((contents.datatypes[0].0.handle?, contents.datatypes[1].0.handle?))
+    }
+
+    /// Notes that the type was made by a call of the form with large counts. For a type nobody else has yet.
+    pub fn made_with_large_counts(mut self) -> Self {
+        if let Some(inner) = Arc::get_mut(&mut self.0) {
+            inner.contents.enlarge();
+        }
+        self
     }
 
     /// Copies everything but the constructor call.
     fn copy(&self, contents: Contents) -> Inner {
         let old = &*self.0;
         Inner {
+            size: old.size,
+            lb: old.lb,
+            extent: old.extent,
+            true_lb: old.true_lb,
+            true_extent: old.true_extent,
+            dense: old.dense,
             handle: None,
+            basic: old.basic,
             layout: old.layout.clone(),
+            elements: old.elements,
+            external_size: old.external_size,
+            span: old.span,
             parts: old.parts.clone(),
             contents,
             nesting: old.nesting,
             committed: AtomicBool::new(self.is_committed()),
-            ..*old
         }
     }
 
     /// Creates an equal datatype in the same committed state.
+    ///
+    /// # Errors
+    /// None.
     pub fn dup(&self) -> Result<Datatype> {
         let contents =
             Contents { combiner: c::MPI_COMBINER_DUP, datatypes: vec![self.clone()], ..Contents::default() };
         let mut inner = self.copy(contents);
-        inner.nesting += 1;
-        if inner.nesting > 4 * MAX_DEPTH {
-            return Err(too_deep());
-        }
         if inner.parts.is_empty() && inner.size > 0 {
             inner.parts.push((self.clone(), 1));
         }
@@ -410,6 +505,11 @@ impl Datatype {
     /// Returns how many basic elements one instance holds.
     pub fn elements(&self) -> u64 {
         self.0.elements
+    }
+
+    /// Returns the number of bytes of one instance in the "external32" representation.
+    pub fn external_size(&self) -> u64 {
+        self.0.external_size
     }
 
     /// Returns the required alignment.

@@ -1,4 +1,4 @@
-//! Datatypes (chapter 6): constructors, bounds, decoding, names, counting elements.
+//! Datatypes (chapter 5): constructors, bounds, decoding, names, counting elements.
 
 use crate::attributes::Attributes;
 use crate::process::{Process, Ref};
@@ -36,16 +36,22 @@ fn insert(process: &Process, datatype: Datatype, newtype: Out<abi::Datatype>) ->
     Ok(())
 }
 
-/// Makes a type from one old type.
+/// Makes a type from one old type; `large` says that the form with large counts was called.
 fn make(
     oldtype: abi::Datatype,
     newtype: Out<abi::Datatype>,
+    large: bool,
     constructor: impl FnOnce(&Datatype) -> Result<Datatype>,
 ) -> Result {
     let process = Process::current()?;
     check::output(newtype, "newtype")?;
     let old = process.datatype(oldtype)?;
-    insert(process, constructor(&old)?, newtype)
+    insert(process, formed(constructor(&old)?, large), newtype)
+}
+
+/// Has a type remember the form of the call that made it.
+fn formed(datatype: Datatype, large: bool) -> Datatype {
+    if large { datatype.made_with_large_counts() } else { datatype }
 }
 
 /// Reads an array of `count` counts.
@@ -82,7 +88,15 @@ fn dimensions(ndims: c_int) -> Result<usize> {
 /// # Errors
 /// `MPI_ERR_COUNT`, `MPI_ERR_TYPE`, `MPI_ERR_ARG`
 pub fn type_contiguous(count: Count, oldtype: abi::Datatype, newtype: Out<abi::Datatype>) -> Result {
-    make(oldtype, newtype, |old| Datatype::contiguous(count, old))
+    make(oldtype, newtype, false, |old| Datatype::contiguous(count, old))
+}
+
+/// `MPI_Type_contiguous_c`
+///
+/// # Errors
+/// As [`type_contiguous`].
+pub fn type_contiguous_c(count: Count, oldtype: abi::Datatype, newtype: Out<abi::Datatype>) -> Result {
+    make(oldtype, newtype, true, |old| Datatype::contiguous(count, old))
 }
 
 /// `MPI_Type_vector`
@@ -96,7 +110,21 @@ pub fn type_vector(
     oldtype: abi::Datatype,
     newtype: Out<abi::Datatype>,
 ) -> Result {
-    make(oldtype, newtype, |old| Datatype::vector(count, blocklength, stride, old))
+    make(oldtype, newtype, false, |old| Datatype::vector(count, blocklength, stride, old))
+}
+
+/// `MPI_Type_vector_c`
+///
+/// # Errors
+/// As [`type_vector`].
+pub fn type_vector_c(
+    count: Count,
+    blocklength: Count,
+    stride: Count,
+    oldtype: abi::Datatype,
+    newtype: Out<abi::Datatype>,
+) -> Result {
+    make(oldtype, newtype, true, |old| Datatype::vector(count, blocklength, stride, old))
 }
 
 /// `MPI_Type_create_hvector`
@@ -110,7 +138,21 @@ pub fn type_create_hvector(
     oldtype: abi::Datatype,
     newtype: Out<abi::Datatype>,
 ) -> Result {
-    make(oldtype, newtype, |old| Datatype::hvector(count, blocklength, stride, old))
+    make(oldtype, newtype, false, |old| Datatype::hvector(count, blocklength, stride, old))
+}
+
+/// `MPI_Type_create_hvector_c`
+///
+/// # Errors
+/// As [`type_create_hvector`].
+pub fn type_create_hvector_c(
+    count: Count,
+    blocklength: Count,
+    stride: Count,
+    oldtype: abi::Datatype,
+    newtype: Out<abi::Datatype>,
+) -> Result {
+    make(oldtype, newtype, true, |old| Datatype::hvector(count, blocklength, stride, old))
 }
 
 /// `MPI_Type_indexed`
@@ -124,7 +166,7 @@ pub fn type_indexed(
     oldtype: abi::Datatype,
     newtype: Out<abi::Datatype>,
 ) -> Result {
-    make(oldtype, newtype, |old| {
+    make(oldtype, newtype, displacements.is_large(), |old| {
         let n = array_length(count)?;
         let lengths = array(blocklengths, n, "array_of_blocklengths")?;
         Datatype::indexed(&lengths, &array(displacements, n, "array_of_displacements")?, old)
@@ -142,7 +184,7 @@ pub fn type_create_hindexed(
     oldtype: abi::Datatype,
     newtype: Out<abi::Datatype>,
 ) -> Result {
-    make(oldtype, newtype, |old| {
+    make(oldtype, newtype, displacements.is_large(), |old| {
         let n = array_length(count)?;
         let lengths = array(blocklengths, n, "array_of_blocklengths")?;
         Datatype::hindexed(&lengths, &array(displacements, n, "array_of_displacements")?, old)
@@ -160,7 +202,7 @@ pub fn type_create_indexed_block(
     oldtype: abi::Datatype,
     newtype: Out<abi::Datatype>,
 ) -> Result {
-    make(oldtype, newtype, |old| {
+    make(oldtype, newtype, displacements.is_large(), |old| {
         let n = array_length(count)?;
         Datatype::indexed_block(blocklength, &array(displacements, n, "array_of_displacements")?, old)
     })
@@ -177,7 +219,7 @@ pub fn type_create_hindexed_block(
     oldtype: abi::Datatype,
     newtype: Out<abi::Datatype>,
 ) -> Result {
-    make(oldtype, newtype, |old| {
+    make(oldtype, newtype, displacements.is_large(), |old| {
         let n = array_length(count)?;
         Datatype::hindexed_block(blocklength, &array(displacements, n, "array_of_displacements")?, old)
     })
@@ -197,6 +239,7 @@ pub fn type_create_struct(
     let process = Process::current()?;
     check::output(newtype, "newtype")?;
     let n = array_length(count)?;
+    let large = displacements.is_large();
     let lengths = array(blocklengths, n, "array_of_blocklengths")?;
     let displacements = array(displacements, n, "array_of_displacements")?;
     present(types.is_null() && n > 0, "array_of_types")?;
@@ -205,7 +248,7 @@ pub fn type_create_struct(
         Ok(found.map_err(|e| Error::new(e.class, format!("array_of_types[{i}]: {e}")))?.clone())
     };
     let types = (0..n).map(member).collect::<Result<Vec<_>>>()?;
-    insert(process, Datatype::structure(&lengths, &displacements, &types)?, newtype)
+    insert(process, formed(Datatype::structure(&lengths, &displacements, &types)?, large), newtype)
 }
 
 /// `MPI_Type_create_resized`
@@ -218,7 +261,20 @@ pub fn type_create_resized(
     extent: Count,
     newtype: Out<abi::Datatype>,
 ) -> Result {
-    make(oldtype, newtype, |old| Datatype::resized(lb, extent, old))
+    make(oldtype, newtype, false, |old| Datatype::resized(lb, extent, old))
+}
+
+/// `MPI_Type_create_resized_c`
+///
+/// # Errors
+/// As [`type_create_resized`].
+pub fn type_create_resized_c(
+    oldtype: abi::Datatype,
+    lb: Count,
+    extent: Count,
+    newtype: Out<abi::Datatype>,
+) -> Result {
+    make(oldtype, newtype, true, |old| Datatype::resized(lb, extent, old))
 }
 
 /// `MPI_Type_create_subarray`
@@ -234,7 +290,7 @@ pub fn type_create_subarray(
     oldtype: abi::Datatype,
     newtype: Out<abi::Datatype>,
 ) -> Result {
-    make(oldtype, newtype, |old| {
+    make(oldtype, newtype, sizes.is_large(), |old| {
         let n = dimensions(ndims)?;
         let sizes = array(sizes, n, "array_of_sizes")?;
         let subsizes = array(subsizes, n, "array_of_subsizes")?;
@@ -259,7 +315,7 @@ pub fn type_create_darray(
     oldtype: abi::Datatype,
     newtype: Out<abi::Datatype>,
 ) -> Result {
-    make(oldtype, newtype, |old| {
+    make(oldtype, newtype, gsizes.is_large(), |old| {
         let n = dimensions(ndims)?;
         let gsizes = array(gsizes, n, "array_of_gsizes")?;
         let distribs = int_array(distribs, n, "array_of_distribs")?;
@@ -312,8 +368,9 @@ pub fn type_commit(datatype: Out<abi::Datatype>) -> Result {
 pub fn type_free(datatype: Out<abi::Datatype>) -> Result {
     let process = Process::current()?;
     let handle = handle(datatype)?;
-    if let Some(basic) = process.datatype(handle)?.as_predefined() {
-        let text = format!("datatype is the predefined {}; it cannot be freed", basic.name());
+    let datatype_to_free = process.datatype(handle)?;
+    if datatype_to_free.as_predefined().is_some() || datatype_to_free.as_unnamed_pair().is_some() {
+        let text = format!("datatype is predefined ({:?}); it cannot be freed", *datatype_to_free);
         return Err(Error::new(MPI_ERR_TYPE, text));
     }
     let attributes = process.datatype_state.attributes.lock().get(&handle.0).cloned();
@@ -428,7 +485,7 @@ pub fn type_get_envelope(
 
 #[cold]
 fn needs_large_form(name: &str) -> Error {
-    Error::new(MPI_ERR_TYPE, format!("datatype was made with counts beyond int; decode it with {name}"))
+    Error::new(MPI_ERR_TYPE, format!("datatype was made by a call with large counts; decode it with {name}"))
 }
 
 /// `MPI_Type_get_contents`
@@ -559,7 +616,8 @@ pub fn type_match_size(typeclass: c_int, size: c_int, datatype: Out<abi::Datatyp
     Ok(())
 }
 
-/// `MPI_Type_get_value_index`: only the named pair types exist.
+/// `MPI_Type_get_value_index`: a named pair type if there is one, else an unnamed one for any value that can be compared
+/// and any integer index.
 ///
 /// # Errors
 /// `MPI_ERR_TYPE`, `MPI_ERR_ARG`
@@ -570,32 +628,47 @@ pub fn type_get_value_index(
 ) -> Result {
     let process = Process::current()?;
     check::output(pair_type, "pair_type")?;
-    process.datatype(value_type)?;
-    process.datatype(index_type)?;
-    let wanted = (Some(value_type), Some(index_type));
-    let found = Basic::all().filter(|b| b.description().class == Class::Pair).find(|b| {
-        let parts = b.pair();
-        (parts.map(|p| p.0.handle()), parts.map(|p| p.1.handle())) == wanted
-    });
-    pair_type.set(found.map_or(MPI_DATATYPE_NULL, Basic::handle));
+    let named = |datatype: &Datatype| datatype.named_handle().and_then(Basic::from_handle);
+    let value = named(&*process.datatype(value_type)?);
+    let index = named(&*process.datatype(index_type)?);
+    pair_type.set(MPI_DATATYPE_NULL);
+    let (Some(value), Some(index)) = (value, index) else { return Ok(()) };
+    let is_pair = |b: &Basic| b.pair().is_some_and(|(v, i, _)| v == value && i == index);
+    if let Some(found) = Basic::all().find(is_pair) {
+        pair_type.set(found.handle());
+        return Ok(());
+    }
+    let integer = |b: Basic| {
+        matches!(b.description().class, Class::CInteger | Class::FortranInteger | Class::MultiLanguage)
+    };
+    if integer(index) && (integer(value) || value.description().class == Class::Floating) {
+        let key = [MPI_COMBINER_VALUE_INDEX, value.index() as c_int, index.index() as c_int];
+        unnamed(key, || Datatype::unnamed_pair(value, index), pair_type)?;
+    }
     Ok(())
 }
 
 /// Returns the one unnamed predefined type of a rank for these arguments.
-fn unnamed(basic: Basic, combiner: c_int, arguments: &[c_int], newtype: Out<abi::Datatype>) -> Result {
+fn unnamed(key: [c_int; 3], make: impl FnOnce() -> Datatype, newtype: Out<abi::Datatype>) -> Result {
     let process = Process::current()?;
     check::output(newtype, "newtype")?;
-    let key = [combiner, arguments[0], arguments.get(1).copied().unwrap_or(0)];
     let mut unnamed = process.datatype_state.unnamed.lock();
     if let Some((_, _, handle)) = unnamed.iter().find(|(k, _, _)| *k == key) {
         newtype.set(*handle);
         return Ok(());
     }
-    let datatype = Datatype::unnamed(basic, combiner, arguments.to_vec());
+    let datatype = make();
     let handle = abi::Datatype(process.datatypes.insert(Arc::new(datatype.clone())));
     unnamed.push((key, datatype, handle));
     newtype.set(handle);
     Ok(())
+}
+
+/// Returns the one unnamed type of a rank for these arguments of an `MPI_Type_create_f90_` call.
+fn f90(kind: abi::Datatype, combiner: c_int, arguments: &[c_int], newtype: Out<abi::Datatype>) -> Result {
+    let key = [combiner, arguments[0], arguments.get(1).copied().unwrap_or(0)];
+    let basic = Basic::from_handle(kind).expect("a predefined handle");
+    unnamed(key, || Datatype::unnamed(basic, combiner, arguments.to_vec()), newtype)
 }
 
 /// Returns which of the kinds single, double and quadruple has that precision and exponent range.
@@ -614,10 +687,6 @@ fn real_kind(p: c_int, r: c_int) -> Result<usize> {
     Err(Error::new(MPI_ERR_ARG, format!("p = {p} and r = {r} describe no kind the Fortran compiler has")))
 }
 
-fn basic(handle: abi::Datatype) -> Basic {
-    Basic::from_handle(handle).expect("a predefined handle")
-}
-
 /// `MPI_Type_create_f90_real`
 ///
 /// # Errors
@@ -625,7 +694,7 @@ fn basic(handle: abi::Datatype) -> Basic {
 pub fn type_create_f90_real(p: c_int, r: c_int, newtype: Out<abi::Datatype>) -> Result {
     defined(p, r)?;
     let kinds = [MPI_REAL4, MPI_REAL8, MPI_LONG_DOUBLE, MPI_REAL16];
-    unnamed(basic(kinds[real_kind(p, r)?]), MPI_COMBINER_F90_REAL, &[p, r], newtype)
+    f90(kinds[real_kind(p, r)?], MPI_COMBINER_F90_REAL, &[p, r], newtype)
 }
 
 /// `MPI_Type_create_f90_complex`
@@ -635,7 +704,7 @@ pub fn type_create_f90_real(p: c_int, r: c_int, newtype: Out<abi::Datatype>) -> 
 pub fn type_create_f90_complex(p: c_int, r: c_int, newtype: Out<abi::Datatype>) -> Result {
     defined(p, r)?;
     let kinds = [MPI_COMPLEX8, MPI_COMPLEX16, MPI_C_LONG_DOUBLE_COMPLEX, MPI_COMPLEX32];
-    unnamed(basic(kinds[real_kind(p, r)?]), MPI_COMBINER_F90_COMPLEX, &[p, r], newtype)
+    f90(kinds[real_kind(p, r)?], MPI_COMBINER_F90_COMPLEX, &[p, r], newtype)
 }
 
 fn defined(p: c_int, r: c_int) -> Result {
@@ -661,7 +730,7 @@ pub fn type_create_f90_integer(r: c_int, newtype: Out<abi::Datatype>) -> Result 
         10..=18 => MPI_INTEGER8,
         19..=38 => MPI_INTEGER16,
     };
-    unnamed(basic(kind), MPI_COMBINER_F90_INTEGER, &[r], newtype)
+    f90(kind, MPI_COMBINER_F90_INTEGER, &[r], newtype)
 }
 
 /// `MPI_Get_address`

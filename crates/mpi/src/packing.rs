@@ -1,14 +1,14 @@
-//! Packing (chapter 6): data of any layout into one buffer and back.
+//! Packing (chapter 5): data of any layout into one buffer and back.
 //!
 //! Buffers are the caller's addresses, valid as the standard demands; hence the unsafe code.
 #![allow(unsafe_code)]
 
-use crate::check;
 use crate::datatypes::{buffer, committed};
 use crate::process::Process;
-use core::ffi::c_void;
+use crate::{check, strings};
+use core::ffi::{c_char, c_void};
 use weft_base::abi::{self, Count};
-use weft_base::arguments::CountOut;
+use weft_base::arguments::{CountOut, In};
 use weft_base::constants::*;
 use weft_base::{Error, Result};
 
@@ -121,6 +121,95 @@ pub fn pack_size(incount: Count, datatype: abi::Datatype, comm: abi::Comm, size:
     process.communicator(comm)?;
     let count = check::count(incount, "incount")?;
     let bytes = total(count, process.datatype(datatype)?.size())?;
+    if size.is_null() {
+        return Err(Error::new(MPI_ERR_ARG, "size is a null pointer; pass the address of a variable"));
+    }
+    size.set(bytes as Count);
+    Ok(())
+}
+
+/// Checks the name of a data representation; packing knows one.
+fn external32(datarep: In<c_char>) -> Result {
+    let name = strings::read(datarep, "datarep")?;
+    if name != "external32" {
+        let text = format!("datarep is \"{name}\"; \"external32\" is the only representation for packing");
+        return Err(Error::new(MPI_ERR_UNSUPPORTED_DATAREP, text));
+    }
+    Ok(())
+}
+
+/// `MPI_Pack_external`
+///
+/// # Errors
+/// `MPI_ERR_UNSUPPORTED_DATAREP`, and as [`pack`].
+pub fn pack_external(
+    datarep: In<c_char>,
+    inbuf: *const c_void,
+    incount: Count,
+    datatype: abi::Datatype,
+    outbuf: *mut c_void,
+    outsize: Count,
+    place: CountOut,
+) -> Result {
+    let process = Process::current()?;
+    external32(datarep)?;
+    let count = check::count(incount, "incount")?;
+    let datatype = committed(process, datatype)?;
+    buffer(inbuf, count, &datatype, "inbuf")?;
+    total(count, datatype.size())?;
+    let bytes = total(count, datatype.external_size())?;
+    let start = position(place, outsize, bytes, ["outsize", "outbuf"])?;
+    packed_buffer(outbuf, bytes, "outbuf")?;
+    let out = outbuf.cast::<u8>().wrapping_add(start as usize);
+    // SAFETY: the caller's buffers hold `count` instances and, as just checked, room for their external form.
+    unsafe { weft_datatype::pack_external(inbuf.cast(), count, &datatype, out) };
+    place.set((start + bytes) as Count);
+    Ok(())
+}
+
+/// `MPI_Unpack_external`
+///
+/// # Errors
+/// As [`pack_external`].
+pub fn unpack_external(
+    datarep: In<c_char>,
+    inbuf: *const c_void,
+    insize: Count,
+    place: CountOut,
+    outbuf: *mut c_void,
+    outcount: Count,
+    datatype: abi::Datatype,
+) -> Result {
+    let process = Process::current()?;
+    external32(datarep)?;
+    let count = check::count(outcount, "outcount")?;
+    let datatype = committed(process, datatype)?;
+    buffer(outbuf, count, &datatype, "outbuf")?;
+    total(count, datatype.size())?;
+    let bytes = total(count, datatype.external_size())?;
+    let start = position(place, insize, bytes, ["insize", "inbuf"])?;
+    packed_buffer(inbuf, bytes, "inbuf")?;
+    let input = inbuf.cast::<u8>().wrapping_add(start as usize);
+    // SAFETY: as in `pack_external`, with reads and writes exchanged.
+    unsafe { weft_datatype::unpack_external(outbuf.cast(), count, &datatype, input) };
+    place.set((start + bytes) as Count);
+    Ok(())
+}
+
+/// `MPI_Pack_external_size`
+///
+/// # Errors
+/// `MPI_ERR_UNSUPPORTED_DATAREP`, `MPI_ERR_COUNT`, `MPI_ERR_TYPE`, `MPI_ERR_ARG`
+pub fn pack_external_size(
+    datarep: In<c_char>,
+    incount: Count,
+    datatype: abi::Datatype,
+    size: CountOut,
+) -> Result {
+    let process = Process::current()?;
+    external32(datarep)?;
+    let count = check::count(incount, "incount")?;
+    let bytes = total(count, process.datatype(datatype)?.external_size())?;
     if size.is_null() {
         return Err(Error::new(MPI_ERR_ARG, "size is a null pointer; pass the address of a variable"));
     }

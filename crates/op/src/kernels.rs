@@ -205,3 +205,68 @@ pub(crate) fn kernel(kind: Kind, basic: Basic) -> Option<Kernel> {
         Class::None => None,
     }
 }
+
+/// How one instance of an unnamed pair lies in memory.
+pub(crate) struct PairShape {
+    /// Displacement of the index.
+    pub index_at: usize,
+    /// Distance of the next instance.
+    pub extent: usize,
+}
+
+/// Applies a location operation to pairs of a value and an index of any kind. Returns false for other operations and
+/// kinds, having done nothing.
+///
+/// # Safety
+/// Both point to `count` pairs of that shape, `inout` also for writes; they do not overlap.
+pub(crate) unsafe fn locate(
+    kind: Kind,
+    (value, index): (Basic, Basic),
+    shape: &PairShape,
+    input: *const u8,
+    inout: *mut u8,
+    count: usize,
+) -> bool {
+    let larger = match kind {
+        Kind::MaximumLocation => true,
+        Kind::MinimumLocation => false,
+        _ => return false,
+    };
+    let Some(index_order) = by_integer!(order, index.description().repr, ()) else { return false };
+    let repr = value.description().repr;
+    let Some(value_order) = by_integer!(order, repr, ()).or_else(|| by_float!(order, repr, ())) else {
+        return false;
+    };
+    let (value_size, index_size) = (value.size() as usize, index.size() as usize);
+    for i in 0..count {
+        let (from, to) = (input.wrapping_add(i * shape.extent), inout.wrapping_add(i * shape.extent));
+        let (from_index, to_index) = (from.wrapping_add(shape.index_at), to.wrapping_add(shape.index_at));
+        // SAFETY: pair `i` is one of those the caller vouches for; value and index lie within it.
+        unsafe {
+            let (less, greater) = (value_order(from, to), value_order(to, from));
+            let equal = !less && !greater;
+            let better = if larger { greater } else { less };
+            if better {
+                core::ptr::copy_nonoverlapping(from, to, value_size);
+            }
+            if better || (equal && index_order(from_index, to_index)) {
+                core::ptr::copy_nonoverlapping(from_index, to_index, index_size);
+            }
+        }
+    }
+    true
+}
+
+/// Returns the function that tells whether one number in memory is less than another.
+fn order<T: Number>(_: ()) -> Option<unsafe fn(*const u8, *const u8) -> bool> {
+    unsafe fn less<T: Number>(a: *const u8, b: *const u8) -> bool {
+        // SAFETY: the caller passes the addresses of two numbers of this type.
+        unsafe { a.cast::<T>().read_unaligned().less(b.cast::<T>().read_unaligned()) }
+    }
+    Some(less::<T>)
+}
+
+/// Tells whether [`locate`] serves an operation on an unnamed pair; those exist for fitting kinds only.
+pub(crate) fn locates(kind: Kind) -> bool {
+    matches!(kind, Kind::MaximumLocation | Kind::MinimumLocation)
+}

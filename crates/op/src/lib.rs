@@ -135,9 +135,10 @@ impl Op {
     /// `MPI_ERR_OP` for a combination the standard does not define.
     #[inline]
     pub fn check(&self, ty: &Datatype) -> Result {
-        let Inner::Predefined { kernels, .. } = self.0 else { return Ok(()) };
+        let Inner::Predefined { kernels, kind, .. } = self.0 else { return Ok(()) };
         match ty.as_predefined() {
             Some(basic) if kernels[basic.index()].is_some() => Ok(()),
+            None if kernels::locates(kind) && ty.as_unnamed_pair().is_some() => Ok(()),
             _ => Err(self.undefined(ty)),
         }
     }
@@ -219,7 +220,16 @@ impl Op {
                 // SAFETY: the caller's promise.
                 unsafe { weft_datatype::copy(input, count, ty, inout, count, ty) };
             }
-            Inner::Predefined { name, kernels, .. } => {
+            Inner::Predefined { name, kind, kernels } => {
+                if let Some(pair) = ty.as_unnamed_pair() {
+                    let index_at = ty.true_extent() as u64 - pair.1.size();
+                    let shape =
+                        kernels::PairShape { index_at: index_at as usize, extent: ty.extent() as usize };
+                    // SAFETY: the caller's promise; the pair is of that shape.
+                    if unsafe { kernels::locate(*kind, pair, &shape, input, inout, count as usize) } {
+                        return;
+                    }
+                }
                 let kernel = ty.basic().and_then(|basic| kernels[basic.index()].map(|k| (k, basic)));
                 let Some((kernel, basic)) = kernel else {
                     panic!("{name} applied to {ty:?}, which check() refuses")

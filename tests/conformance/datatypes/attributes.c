@@ -70,13 +70,7 @@ static void life(MPI_Datatype type) {
   gone = key;
   CHECK_OK(MPI_Type_free_keyval(&gone));
   CHECK_EQUAL(gone, MPI_KEYVAL_INVALID);
-  int flag;
-  void *value;
-  CHECK_CLASS(MPI_Type_get_attr(type, key, &value, &flag), MPI_ERR_KEYVAL);
-  CHECK_CLASS(MPI_Type_set_attr(type, key, data), MPI_ERR_KEYVAL);
-  CHECK_CLASS(MPI_Type_delete_attr(type, key), MPI_ERR_KEYVAL);
-  gone = key;
-  CHECK_CLASS(MPI_Type_free_keyval(&gone), MPI_ERR_KEYVAL);
+  CHECK(get(type, key) == data + 1);
   copies = deletes = 0;
   CHECK_OK(MPI_Type_dup(duplicate, &second));
   CHECK(copies == 1);
@@ -92,6 +86,14 @@ static void life(MPI_Datatype type) {
   CHECK(deletes == 3 && deleted_value == NULL);
   CHECK_CLASS(MPI_Type_delete_attr(type, other), MPI_ERR_KEYVAL);
   CHECK_OK(MPI_Type_delete_attr(type, plain));
+  // With its last attribute the freed key is gone.
+  int flag;
+  void *value;
+  CHECK_OK(MPI_Type_delete_attr(type, key));
+  CHECK_CLASS(MPI_Type_get_attr(type, key, &value, &flag), MPI_ERR_KEYVAL);
+  CHECK_CLASS(MPI_Type_set_attr(type, key, data), MPI_ERR_KEYVAL);
+  CHECK_CLASS(MPI_Type_delete_attr(type, key), MPI_ERR_KEYVAL);
+  CHECK_CLASS(MPI_Type_free_keyval(&key), MPI_ERR_KEYVAL);
   CHECK_OK(MPI_Type_free_keyval(&other));
   CHECK_OK(MPI_Type_free_keyval(&plain));
 }

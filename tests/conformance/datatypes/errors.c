@@ -50,7 +50,8 @@ int main(int argc, char **argv) {
   MPI_Datatype chain = MPI_CHAR;
   while (result == MPI_SUCCESS && made < 100000) {
     MPI_Datatype next;
-    result = MPI_Type_create_struct(2, (int[]){1, 1}, (MPI_Aint[]){0, 1000 + 7 * made}, (MPI_Datatype[]){chain, MPI_CHAR}, &next);
+    result = MPI_Type_create_struct(2, (int[]){1, 1}, (MPI_Aint[]){0, 1000 + 7 * made},
+                                    (MPI_Datatype[]){chain, made % 2 ? MPI_CHAR : MPI_SHORT}, &next);
     if (result == MPI_SUCCESS) {
       if (chain != MPI_CHAR) MPI_Type_free(&chain);
       chain = next;
@@ -58,7 +59,7 @@ int main(int argc, char **argv) {
     made++;
   }
   CHECK_CLASS(result, MPI_ERR_TYPE);
-  CHECK(made > 100);
+  CHECK(made > 1000);
   MPI_Type_free(&chain);
   return check_end();
 }

@@ -127,11 +127,16 @@ fn function(procedure: &Procedure, large: bool, module: Option<&str>) -> Result<
     ))
 }
 
+/// Procedures that remember which form was called, and have no array of counts to tell it from.
+const FORM_MATTERS: [&str; 4] =
+    ["MPI_Type_contiguous", "MPI_Type_vector", "MPI_Type_create_hvector", "MPI_Type_create_resized"];
+
 fn call(procedure: &Procedure, large: bool, module: &str, arguments: &[Argument], object: &str) -> String {
     let name = procedure.form_name(large);
     let path = if module == "capi" { "crate::direct".into() } else { format!("weft_mpi::{module}") };
     let function_pointers_differ = large && procedure.parameters.iter().any(|p| p.kind == "POLYFUNCTION");
-    let suffix = if function_pointers_differ { "_c" } else { "" };
+    let form_matters = large && FORM_MATTERS.contains(&procedure.name.as_str());
+    let suffix = if function_pointers_differ || form_matters { "_c" } else { "" };
     let values: Vec<_> = arguments.iter().map(|a| a.value.as_str()).collect();
     let value = format!("{path}::{}{suffix}({})", procedure.rust_name(), values.join(", "));
     let call = if arguments.iter().any(|a| a.wraps) {

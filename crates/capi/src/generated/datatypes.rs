@@ -108,48 +108,94 @@ unsafe extern "C" fn PMPI_Pack_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Pack_external(
-    _datarep: *const c_char,
-    _inbuf: *const c_void,
-    _incount: c_int,
-    _datatype: Datatype,
-    _outbuf: *mut c_void,
-    _outsize: Aint,
-    _position: *mut Aint,
+    datarep: *const c_char,
+    inbuf: *const c_void,
+    incount: c_int,
+    datatype: Datatype,
+    outbuf: *mut c_void,
+    outsize: Aint,
+    position: *mut Aint,
 ) -> c_int {
-    entry::unsupported("MPI_Pack_external", || Object::None)
+    entry::begin(&"MPI_Pack_external");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::packing::pack_external(
+            In::new(datarep),
+            inbuf,
+            Count::from(incount),
+            datatype,
+            outbuf,
+            outsize as Count,
+            CountOut::Aint(Out::new(position)),
+        )
+    };
+    entry::finish("MPI_Pack_external", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Pack_external_c(
-    _datarep: *const c_char,
-    _inbuf: *const c_void,
-    _incount: Count,
-    _datatype: Datatype,
-    _outbuf: *mut c_void,
-    _outsize: Count,
-    _position: *mut Count,
+    datarep: *const c_char,
+    inbuf: *const c_void,
+    incount: Count,
+    datatype: Datatype,
+    outbuf: *mut c_void,
+    outsize: Count,
+    position: *mut Count,
 ) -> c_int {
-    entry::unsupported("MPI_Pack_external_c", || Object::None)
+    entry::begin(&"MPI_Pack_external_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::packing::pack_external(
+            In::new(datarep),
+            inbuf,
+            incount,
+            datatype,
+            outbuf,
+            outsize,
+            CountOut::Count(Out::new(position)),
+        )
+    };
+    entry::finish("MPI_Pack_external_c", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Pack_external_size(
-    _datarep: *const c_char,
-    _incount: c_int,
-    _datatype: Datatype,
-    _size: *mut Aint,
+    datarep: *const c_char,
+    incount: c_int,
+    datatype: Datatype,
+    size: *mut Aint,
 ) -> c_int {
-    entry::unsupported("MPI_Pack_external_size", || Object::None)
+    entry::begin(&"MPI_Pack_external_size");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::packing::pack_external_size(
+            In::new(datarep),
+            Count::from(incount),
+            datatype,
+            CountOut::Aint(Out::new(size)),
+        )
+    };
+    entry::finish("MPI_Pack_external_size", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Pack_external_size_c(
-    _datarep: *const c_char,
-    _incount: Count,
-    _datatype: Datatype,
-    _size: *mut Count,
+    datarep: *const c_char,
+    incount: Count,
+    datatype: Datatype,
+    size: *mut Count,
 ) -> c_int {
-    entry::unsupported("MPI_Pack_external_size_c", || Object::None)
+    entry::begin(&"MPI_Pack_external_size_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::packing::pack_external_size(
+            In::new(datarep),
+            incount,
+            datatype,
+            CountOut::Count(Out::new(size)),
+        )
+    };
+    entry::finish("MPI_Pack_external_size_c", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
@@ -206,7 +252,7 @@ unsafe extern "C" fn PMPI_Type_contiguous_c(
 ) -> c_int {
     entry::begin(&"MPI_Type_contiguous_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::datatypes::type_contiguous(count, oldtype, Out::new(newtype)) };
+    let result = unsafe { weft_mpi::datatypes::type_contiguous_c(count, oldtype, Out::new(newtype)) };
     entry::finish("MPI_Type_contiguous_c", result, || Object::None)
 }
 
@@ -395,7 +441,7 @@ unsafe extern "C" fn PMPI_Type_create_hvector_c(
     entry::begin(&"MPI_Type_create_hvector_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::type_create_hvector(count, blocklength, stride, oldtype, Out::new(newtype))
+        weft_mpi::datatypes::type_create_hvector_c(count, blocklength, stride, oldtype, Out::new(newtype))
     };
     entry::finish("MPI_Type_create_hvector_c", result, || Object::None)
 }
@@ -468,7 +514,8 @@ unsafe extern "C" fn PMPI_Type_create_resized_c(
 ) -> c_int {
     entry::begin(&"MPI_Type_create_resized_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::datatypes::type_create_resized(oldtype, lb, extent, Out::new(newtype)) };
+    let result =
+        unsafe { weft_mpi::datatypes::type_create_resized_c(oldtype, lb, extent, Out::new(newtype)) };
     entry::finish("MPI_Type_create_resized_c", result, || Object::None)
 }
 
@@ -846,7 +893,7 @@ unsafe extern "C" fn PMPI_Type_vector_c(
     entry::begin(&"MPI_Type_vector_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
-        unsafe { weft_mpi::datatypes::type_vector(count, blocklength, stride, oldtype, Out::new(newtype)) };
+        unsafe { weft_mpi::datatypes::type_vector_c(count, blocklength, stride, oldtype, Out::new(newtype)) };
     entry::finish("MPI_Type_vector_c", result, || Object::None)
 }
 
@@ -904,28 +951,54 @@ unsafe extern "C" fn PMPI_Unpack_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Unpack_external(
-    _datarep: *const c_char,
-    _inbuf: *const c_void,
-    _insize: Aint,
-    _position: *mut Aint,
-    _outbuf: *mut c_void,
-    _outcount: c_int,
-    _datatype: Datatype,
+    datarep: *const c_char,
+    inbuf: *const c_void,
+    insize: Aint,
+    position: *mut Aint,
+    outbuf: *mut c_void,
+    outcount: c_int,
+    datatype: Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_Unpack_external", || Object::None)
+    entry::begin(&"MPI_Unpack_external");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::packing::unpack_external(
+            In::new(datarep),
+            inbuf,
+            insize as Count,
+            CountOut::Aint(Out::new(position)),
+            outbuf,
+            Count::from(outcount),
+            datatype,
+        )
+    };
+    entry::finish("MPI_Unpack_external", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Unpack_external_c(
-    _datarep: *const c_char,
-    _inbuf: *const c_void,
-    _insize: Count,
-    _position: *mut Count,
-    _outbuf: *mut c_void,
-    _outcount: Count,
-    _datatype: Datatype,
+    datarep: *const c_char,
+    inbuf: *const c_void,
+    insize: Count,
+    position: *mut Count,
+    outbuf: *mut c_void,
+    outcount: Count,
+    datatype: Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_Unpack_external_c", || Object::None)
+    entry::begin(&"MPI_Unpack_external_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::packing::unpack_external(
+            In::new(datarep),
+            inbuf,
+            insize,
+            CountOut::Count(Out::new(position)),
+            outbuf,
+            outcount,
+            datatype,
+        )
+    };
+    entry::finish("MPI_Unpack_external_c", result, || Object::None)
 }
 
 entry::aliases! {
