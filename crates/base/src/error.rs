@@ -1,5 +1,6 @@
 //! Errors: an MPI error class and a message that says what, which value, and what to do.
 
+use crate::constants::{MPI_ERR_COUNT, MPI_ERR_KEYVAL, MPI_ERR_TAG};
 use crate::handle::Kind;
 use std::borrow::Cow;
 use std::fmt;
@@ -21,11 +22,45 @@ pub struct Details {
     pub message: Cow<'static, str>,
     /// The communicator whose error handler decides, where the call itself names none (a request's).
     pub comm: Option<crate::abi::Comm>,
-    /// The kind of a bad handle, while the message still begins with [`Kind::argument`] and not with the name the
-    /// called procedure gives its argument.
-    pub unnamed: Option<Kind>,
+    /// What the argument was and its value, while the message still begins with [`Subject::argument`] and not with the
+    /// name the called procedure gives its argument.
+    pub unnamed: Option<(Subject, i64)>,
     /// The code that a user's error handler gets to see, where the call returns `MPI_ERR_IN_STATUS`.
     pub code_in_status: Option<i32>,
+}
+
+/// What an error is about, where that tells which argument it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// A handle.
+    Handle(Kind),
+    /// An attribute key.
+    Keyval,
+    /// A tag.
+    Tag,
+    /// A number of elements.
+    Count,
+}
+
+impl Subject {
+    /// Returns the name most procedures give to their argument.
+    pub const fn argument(self) -> &'static str {
+        match self {
+            Self::Handle(kind) => kind.argument(),
+            Self::Keyval => "keyval",
+            Self::Tag => "tag",
+            Self::Count => "count",
+        }
+    }
+
+    const fn class(self) -> i32 {
+        match self {
+            Self::Handle(kind) => kind.class(),
+            Self::Keyval => MPI_ERR_KEYVAL,
+            Self::Tag => MPI_ERR_TAG,
+            Self::Count => MPI_ERR_COUNT,
+        }
+    }
 }
 
 impl std::ops::Deref for Error {
@@ -45,10 +80,16 @@ impl Error {
 
     /// Creates the error of a bad handle; `text` goes on after the argument's name: `is …`.
     #[cold]
-    pub fn handle(kind: Kind, text: impl fmt::Display) -> Self {
-        let message = Cow::Owned(format!("{} {text}", kind.argument()));
-        let unnamed = Some(kind);
-        Self(Box::new(Details { class: kind.class(), message, comm: None, unnamed, code_in_status: None }))
+    pub fn handle(kind: Kind, handle: usize, text: impl fmt::Display) -> Self {
+        Self::about(Subject::Handle(kind), handle as i64, text)
+    }
+
+    /// Creates the error of an argument whose value is wrong; `text` goes on after the argument's name: `is …`.
+    #[cold]
+    pub fn about(subject: Subject, value: i64, text: impl fmt::Display) -> Self {
+        let message = Cow::Owned(format!("{} {text}", subject.argument()));
+        let unnamed = Some((subject, value));
+        Self(Box::new(Details { class: subject.class(), message, comm: None, unnamed, code_in_status: None }))
     }
 
     /// Says which code is in the status of the operation that failed first.
@@ -65,11 +106,11 @@ impl Error {
         self
     }
 
-    /// Names the argument that held a bad handle; does nothing for other errors and for one that is named already.
+    /// Names the argument of an error made by [`Error::about`]; does nothing for one that is named already.
     #[cold]
     pub fn named(mut self, argument: &str) -> Self {
-        if let Some(kind) = self.0.unnamed.take() {
-            let rest = &self.0.message[kind.argument().len()..];
+        if let Some((subject, _)) = self.0.unnamed.take() {
+            let rest = &self.0.message[subject.argument().len()..];
             self.0.message = Cow::Owned(format!("{argument}{rest}"));
         }
         self
@@ -110,7 +151,7 @@ mod tests {
 
     #[test]
     fn only_the_unnamed_argument_of_a_bad_handle_is_named() {
-        let bad = Error::handle(Kind::Datatype, "is MPI_DATATYPE_NULL; pass a datatype");
+        let bad = Error::handle(Kind::Datatype, 0x200, "is MPI_DATATYPE_NULL; pass a datatype");
         assert_eq!(bad.message, "datatype is MPI_DATATYPE_NULL; pass a datatype");
         let named = bad.named("sendtype");
         assert_eq!(named.message, "sendtype is MPI_DATATYPE_NULL; pass a datatype");

@@ -158,7 +158,7 @@ impl Kind {
                 _ => format!("is {h:#x}, which is not the handle of {noun}"),
             },
         };
-        Error::handle(self, text)
+        Error::handle(self, handle, text)
     }
 }
 

@@ -11,4 +11,4 @@ pub mod settings;
 pub mod table;
 
 pub use arguments::{Counts, In, Out};
-pub use error::{Error, Named, Result};
+pub use error::{Error, Named, Result, Subject};

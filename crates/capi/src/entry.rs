@@ -2,7 +2,7 @@
 
 use weft_base::arguments::Out;
 use weft_base::constants::{MPI_ERR_UNSUPPORTED_OPERATION, MPI_SUCCESS};
-use weft_base::{Error, Result};
+use weft_base::{Error, Result, Subject};
 pub(crate) use weft_mpi::errors::Object;
 
 use crate::generated::arguments::ONLY;
@@ -31,12 +31,38 @@ fn fail(call: &'static str, object: Object, error: Error) -> c_int {
     weft_mpi::errors::raise(call, object, name_argument(call, error))
 }
 
-/// Gives a bad handle the name that the procedure gives its argument, where it can only be one.
+/// An argument of a call: what an error about it is about, its name and its value.
+pub(crate) type Argument = (Subject, &'static str, i64);
+
+/// Ends a call some of whose arguments only differ in their values; otherwise as [`finish`].
+#[inline(always)]
+pub(crate) fn finish_among<const N: usize>(
+    call: &'static str,
+    result: Result,
+    object: impl FnOnce() -> Object,
+    arguments: impl FnOnce() -> [Argument; N],
+) -> c_int {
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => fail_among(call, object(), error, &arguments()),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn fail_among(call: &'static str, object: Object, error: Error, arguments: &[Argument]) -> c_int {
+    let found = error.unnamed.and_then(|(subject, value)| {
+        arguments.iter().find(|(about, _, is)| *about == subject && *is == value).map(|(_, name, _)| *name)
+    });
+    fail(call, object, if let Some(name) = found { error.named(name) } else { error })
+}
+
+/// Gives what an error is about the name that the procedure gives its argument, where it can only be one.
 fn name_argument(call: &'static str, error: Error) -> Error {
-    let Some(kind) = error.unnamed else { return error };
+    let Some((subject, _)) = error.unnamed else { return error };
     let from = ONLY.partition_point(|(name, ..)| *name < call);
     let mut row = ONLY[from..].iter().take_while(|(name, ..)| *name == call);
-    match row.find(|(_, found, _)| *found == kind) {
+    match row.find(|(_, found, _)| *found == subject) {
         Some((.., argument)) => error.named(argument),
         None => error,
     }

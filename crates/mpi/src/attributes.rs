@@ -12,7 +12,7 @@ use core::ffi::{c_int, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use weft_base::constants::*;
-use weft_base::{Error, Out, Result, abi};
+use weft_base::{Error, Out, Result, Subject, abi};
 use weft_sync::Lock;
 
 /// The values of the predefined attributes; the program gets their addresses.
@@ -104,8 +104,8 @@ impl Attributes {
     /// `MPI_ERR_KEYVAL` when there is none, else the delete function's code.
     pub fn delete(&self, key: &Keyval, object: usize) -> Result {
         let Some(value) = self.value(key.number) else {
-            let text = format!("no attribute with keyval {} is set on this object", key.number);
-            return Err(Error::new(MPI_ERR_KEYVAL, text));
+            let text = format!("is {}; the object has no attribute with this key", key.number);
+            return Err(Error::about(Subject::Keyval, key.number.into(), text));
         };
         Self::run_delete(key, value, object)?;
         self.0.lock().retain(|(k, _)| k.number != key.number);
@@ -196,6 +196,7 @@ pub fn keyval_create(
     keyval: Out<c_int>,
     extra_state: *mut c_void,
 ) -> Result {
+    check::output(keyval, "keyval")?;
     comm_create_keyval(copy, delete, keyval, extra_state)
 }
 

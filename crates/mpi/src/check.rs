@@ -3,8 +3,9 @@
 
 use core::ffi::{c_int, c_void};
 use weft_base::abi::Count;
+use weft_base::arguments::CountOut;
 use weft_base::constants::*;
-use weft_base::{Error, In, Out, Result};
+use weft_base::{Error, In, Out, Result, Subject};
 
 /// Checks that an output argument has somewhere to go.
 ///
@@ -13,6 +14,29 @@ use weft_base::{Error, In, Out, Result};
 #[inline]
 pub fn output<T: Copy>(argument: Out<T>, name: &str) -> Result {
     if argument.is_null() { Err(null_output(name)) } else { Ok(()) }
+}
+
+/// Checks that an output count has somewhere to go.
+///
+/// # Errors
+/// `MPI_ERR_ARG`
+#[inline]
+pub fn count_output(argument: CountOut, name: &str) -> Result {
+    if argument.is_null() { Err(null_output(name)) } else { Ok(()) }
+}
+
+/// Checks that an input array of `length` elements is there.
+///
+/// # Errors
+/// `MPI_ERR_ARG`
+#[inline]
+pub fn array(is_null: bool, length: usize, name: &str) -> Result {
+    if is_null && length > 0 { Err(null_array(name, length)) } else { Ok(()) }
+}
+
+#[cold]
+fn null_array(name: &str, length: usize) -> Error {
+    Error::new(MPI_ERR_ARG, format!("{name} is a null pointer; pass an array of {length} elements"))
 }
 
 #[cold]
@@ -57,7 +81,11 @@ pub fn length(value: c_int, name: &str) -> Result<usize> {
 
 #[cold]
 fn negative(class: i32, value: Count, name: &str) -> Error {
-    Error::new(class, format!("{name} is {value}; it must not be negative"))
+    let text = format!("is {value}; it must not be negative");
+    match (class, name) {
+        (MPI_ERR_COUNT, "count") => Error::about(Subject::Count, value, text),
+        _ => Error::new(class, format!("{name} {text}")),
+    }
 }
 
 /// Checks the root of a collective operation on an intracommunicator of `size` ranks.

@@ -8,11 +8,12 @@
 use crate::check;
 use crate::collective_forms::Form;
 use crate::communicators::Communicator;
+use crate::messages::not_committed;
 use crate::process::{Process, Ref};
 use core::ffi::{c_int, c_void};
 use weft_base::abi::{self, Count};
 use weft_base::constants::*;
-use weft_base::{Counts, Error, In, Result};
+use weft_base::{Counts, Error, In, Named, Result};
 use weft_coll::{Buffers, Call, Data, Operation, Operator, Root};
 use weft_datatype::Datatype;
 use weft_op::Op;
@@ -75,10 +76,7 @@ fn is_root(communicator: &Communicator, root: Root) -> bool {
 pub(crate) fn datatype(process: &'static Process, handle: abi::Datatype) -> Result<Type<'static>> {
     let datatype = process.datatype(handle)?;
     if !datatype.is_committed() {
-        return Err(Error::new(
-            MPI_ERR_TYPE,
-            format!("datatype {:#x} is not committed; call MPI_Type_commit before using it", handle.0),
-        ));
+        return Err(not_committed(handle));
     }
     Ok(datatype)
 }
@@ -106,7 +104,7 @@ pub(crate) fn data<'a>(
     {
         return Err(Error::new(
             MPI_ERR_BUFFER,
-            format!("{name} is a null pointer, but {count} elements are to be there"),
+            format!("{name} is a null pointer, but there are {count} elements; pass their address"),
         ));
     }
     if is_in_place(buffer) {
@@ -137,11 +135,14 @@ pub(crate) fn parts<'a>(
     let whole = whole.ok_or_else(|| {
         Error::new(
             MPI_ERR_COUNT,
-            format!("{count} elements for each of {parts} ranks are more than fit memory"),
+            format!("{count} elements in {name} for each of {parts} ranks are more than fit memory"),
         )
     })?;
     data(buffer, whole, datatype, name)
 }
+
+/// The names of a buffer argument and of the arrays that say how many elements are where in it.
+type Names = [&'static str; 3];
 
 /// Describes a buffer's parts of different lengths at displacements in elements.
 pub(crate) fn pieces<'a>(
@@ -150,13 +151,13 @@ pub(crate) fn pieces<'a>(
     displacements: Counts,
     size: u32,
     datatype: &'a Datatype,
-    name: &str,
+    names: Names,
 ) -> Result<Vec<Data<'a>>> {
-    arrays(counts, displacements)?;
+    arrays(counts, displacements, size, names)?;
     (0..size as usize)
         .map(|rank| {
             let offset = displacements.get(rank).wrapping_mul(datatype.extent());
-            piece(buffer, offset, counts.get(rank), datatype, name)
+            piece(buffer, offset, counts.get(rank), datatype, names[0]).named_at(names[1], rank)
         })
         .collect()
 }
@@ -175,14 +176,9 @@ fn piece<'a>(
     Ok(unsafe { Data::new(buffer.wrapping_byte_offset(offset as isize), whole.count(), datatype) })
 }
 
-fn arrays(counts: Counts, displacements: Counts) -> Result {
-    if counts.is_null() || displacements.is_null() {
-        return Err(Error::new(
-            MPI_ERR_ARG,
-            "the array of counts or of displacements is a null pointer; pass one element for each rank",
-        ));
-    }
-    Ok(())
+fn arrays(counts: Counts, displacements: Counts, size: u32, names: Names) -> Result {
+    check::array(counts.is_null(), size as usize, names[1])?;
+    check::array(displacements.is_null(), size as usize, names[2])
 }
 
 /// Refuses the same address for both buffers.
@@ -190,8 +186,7 @@ fn distinct(send: &Data<'_>, receive: &Data<'_>) -> Result {
     if send.is_at(receive) && send.bytes() > 0 && receive.bytes() > 0 {
         return Err(Error::new(
             MPI_ERR_BUFFER,
-            "the send and the receive buffer are the same; pass MPI_IN_PLACE as the send buffer to reduce or \
-             collect in place",
+            "sendbuf and recvbuf are the same; pass MPI_IN_PLACE instead of the one that only repeats the other",
         ));
     }
     Ok(())
@@ -294,7 +289,14 @@ pub(crate) fn gatherv(
     let recvtype = receives.then(|| datatype(process, recvtype)).transpose()?;
     if let Some(recvtype) = &recvtype {
         let peers = peers(&communicator);
-        operation.receive = Buffers::Pieces(pieces(recvbuf, recvcounts, displs, peers, recvtype, "recvbuf")?);
+        operation.receive = Buffers::Pieces(pieces(
+            recvbuf,
+            recvcounts,
+            displs,
+            peers,
+            recvtype,
+            ["recvbuf", "recvcounts", "displs"],
+        )?);
     }
     if let Some(sendtype) = &sendtype {
         let send = data(sendbuf, sendcount, sendtype, "sendbuf")?;
@@ -363,7 +365,14 @@ pub(crate) fn scatterv(
     let recvtype = (receives && !in_place).then(|| datatype(process, recvtype)).transpose()?;
     if let Some(sendtype) = &sendtype {
         let peers = peers(&communicator);
-        operation.send = Buffers::Pieces(pieces(sendbuf, sendcounts, displs, peers, sendtype, "sendbuf")?);
+        operation.send = Buffers::Pieces(pieces(
+            sendbuf,
+            sendcounts,
+            displs,
+            peers,
+            sendtype,
+            ["sendbuf", "sendcounts", "displs"],
+        )?);
     }
     if let Some(recvtype) = &recvtype {
         let receive = data(recvbuf, recvcount, recvtype, "recvbuf")?;
@@ -423,7 +432,14 @@ pub(crate) fn allgatherv(
     let peers = peers(&communicator);
     let recvtype = datatype(process, recvtype)?;
     let mut operation = Operation::new(Call::Allgatherv);
-    operation.receive = Buffers::Pieces(pieces(recvbuf, recvcounts, displs, peers, &recvtype, "recvbuf")?);
+    operation.receive = Buffers::Pieces(pieces(
+        recvbuf,
+        recvcounts,
+        displs,
+        peers,
+        &recvtype,
+        ["recvbuf", "recvcounts", "displs"],
+    )?);
     if is_in_place(sendbuf) {
         return form.run(&communicator, &operation);
     }
@@ -484,12 +500,26 @@ pub(crate) fn alltoallv(
     let peers = peers(&communicator);
     let recvtype = datatype(process, recvtype)?;
     let mut operation = Operation::new(Call::Alltoallv);
-    operation.receive = Buffers::Pieces(pieces(recvbuf, recvcounts, rdispls, peers, &recvtype, "recvbuf")?);
+    operation.receive = Buffers::Pieces(pieces(
+        recvbuf,
+        recvcounts,
+        rdispls,
+        peers,
+        &recvtype,
+        ["recvbuf", "recvcounts", "rdispls"],
+    )?);
     if is_in_place(sendbuf) {
         return form.run(&communicator, &operation);
     }
     let sendtype = datatype(process, sendtype)?;
-    operation.send = Buffers::Pieces(pieces(sendbuf, sendcounts, sdispls, peers, &sendtype, "sendbuf")?);
+    operation.send = Buffers::Pieces(pieces(
+        sendbuf,
+        sendcounts,
+        sdispls,
+        peers,
+        &sendtype,
+        ["sendbuf", "sendcounts", "sdispls"],
+    )?);
     form.run(&communicator, &operation)
 }
 
@@ -498,14 +528,10 @@ pub(crate) fn datatypes(
     process: &'static Process,
     handles: In<abi::Datatype>,
     size: u32,
+    name: &str,
 ) -> Result<Vec<Type<'static>>> {
-    if handles.is_null() {
-        return Err(Error::new(
-            MPI_ERR_ARG,
-            "the array of datatypes is a null pointer; pass one datatype for each rank",
-        ));
-    }
-    (0..size as usize).map(|rank| datatype(process, handles.get(rank))).collect()
+    check::array(handles.is_null(), size as usize, name)?;
+    (0..size as usize).map(|rank| datatype(process, handles.get(rank)).named_at(name, rank)).collect()
 }
 
 /// Describes a buffer's parts of different datatypes at displacements in bytes.
@@ -514,12 +540,14 @@ pub(crate) fn typed_pieces<'a>(
     counts: Counts,
     displacements: Counts,
     types: &'a [Type<'static>],
-    name: &str,
+    names: Names,
 ) -> Result<Vec<Data<'a>>> {
-    arrays(counts, displacements)?;
+    arrays(counts, displacements, types.len() as u32, names)?;
     let each = types.iter().enumerate();
-    each.map(|(rank, datatype)| piece(buffer, displacements.get(rank), counts.get(rank), datatype, name))
-        .collect()
+    each.map(|(rank, datatype)| {
+        piece(buffer, displacements.get(rank), counts.get(rank), datatype, names[0]).named_at(names[1], rank)
+    })
+    .collect()
 }
 
 /// `MPI_Alltoallw`
@@ -539,14 +567,26 @@ pub(crate) fn alltoallw(
     let (process, communicator) = enter(comm)?;
     refuse_in_place(&communicator, sendbuf)?;
     let peers = peers(&communicator);
-    let recvtypes = datatypes(process, recvtypes, peers)?;
+    let recvtypes = datatypes(process, recvtypes, peers, "recvtypes")?;
     let mut operation = Operation::new(Call::Alltoallw);
-    operation.receive = Buffers::Pieces(typed_pieces(recvbuf, recvcounts, rdispls, &recvtypes, "recvbuf")?);
+    operation.receive = Buffers::Pieces(typed_pieces(
+        recvbuf,
+        recvcounts,
+        rdispls,
+        &recvtypes,
+        ["recvbuf", "recvcounts", "rdispls"],
+    )?);
     if is_in_place(sendbuf) {
         return form.run(&communicator, &operation);
     }
-    let sendtypes = datatypes(process, sendtypes, peers)?;
-    operation.send = Buffers::Pieces(typed_pieces(sendbuf, sendcounts, sdispls, &sendtypes, "sendbuf")?);
+    let sendtypes = datatypes(process, sendtypes, peers, "sendtypes")?;
+    operation.send = Buffers::Pieces(typed_pieces(
+        sendbuf,
+        sendcounts,
+        sdispls,
+        &sendtypes,
+        ["sendbuf", "sendcounts", "sdispls"],
+    )?);
     form.run(&communicator, &operation)
 }
 
@@ -713,16 +753,17 @@ pub(crate) fn reduce_scatter(
 ) -> Result {
     let (process, communicator) = enter(comm)?;
     refuse_in_place(&communicator, sendbuf)?;
-    arrays(recvcounts, recvcounts)?;
     let (handle, datatype) = (datatype, self::datatype(process, datatype)?);
     let op = self::operation(process, op, &datatype)?;
+    check::array(recvcounts.is_null(), communicator.values.size() as usize, "recvcounts")?;
     let (mut total, mut mine) = (0u64, 0..0);
     for rank in 0..communicator.values.size() {
-        let count = check::count(recvcounts.get(rank as usize), "an element of recvcounts")?;
+        let count =
+            check::count(recvcounts.get(rank as usize), "count").named_at("recvcounts", rank as usize)?;
         let end = total
             .checked_add(count)
             .filter(|&end| Count::try_from(end).is_ok())
-            .ok_or_else(|| Error::new(MPI_ERR_COUNT, "the sum of recvcounts is more than fits memory"))?;
+            .ok_or_else(|| Error::new(MPI_ERR_COUNT, "recvcounts add up to more elements than fit memory"))?;
         if rank == communicator.values.rank {
             mine = total..end;
         }

@@ -1,6 +1,7 @@
 //! Datatypes (chapter 5): constructors, bounds, decoding, names, counting elements.
 
 use crate::attributes::Attributes;
+use crate::messages::not_committed;
 use crate::process::{Process, Ref};
 use crate::{check, strings};
 use core::ffi::{c_char, c_int, c_void};
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use weft_base::abi::{self, Aint, Count, Status};
 use weft_base::arguments::{CountOut, Counts, In, Out};
 use weft_base::constants::*;
-use weft_base::{Error, Result};
+use weft_base::{Error, Named, Result};
 use weft_datatype::{Basic, Class, Datatype};
 use weft_sync::Lock;
 
@@ -245,7 +246,7 @@ pub fn type_create_struct(
     present(types.is_null() && n > 0, "array_of_types")?;
     let member = |i| -> Result<Datatype> {
         let found = process.datatype(types.get(i));
-        Ok(found.map_err(|e| Error::new(e.class, format!("array_of_types[{i}]: {e}")))?.clone())
+        Ok(found.named_at("array_of_types", i)?.clone())
     };
     let types = (0..n).map(member).collect::<Result<Vec<_>>>()?;
     insert(process, formed(Datatype::structure(&lengths, &displacements, &types)?, large), newtype)
@@ -470,6 +471,11 @@ pub fn type_get_envelope(
     combiner: Out<c_int>,
 ) -> Result {
     let process = Process::current()?;
+    for (argument, name) in
+        [(num_integers, "num_integers"), (num_addresses, "num_addresses"), (num_datatypes, "num_datatypes")]
+    {
+        check::count_output(argument, name)?;
+    }
     check::output(combiner, "combiner")?;
     let envelope = process.datatype(datatype)?.envelope();
     if envelope.large_counts > 0 && num_large_counts.is_null() {
@@ -516,11 +522,11 @@ pub fn type_get_contents(
         return Err(needs_large_form("MPI_Type_get_contents_c"));
     }
     let fits = |max: Count, needed: usize, null: bool, name: &str| {
-        if max < needed as i64 || (null && needed > 0) {
+        if max < needed as i64 {
             let text = format!("max_{name} is {max}, but there are {needed} to store");
             return Err(Error::new(MPI_ERR_ARG, text));
         }
-        Ok(())
+        check::array(null, needed, &format!("array_of_{name}"))
     };
     fits(max_integers, contents.integers.len(), integers.is_null(), "integers")?;
     fits(max_addresses, contents.addresses.len(), addresses.is_null(), "addresses")?;
@@ -834,7 +840,7 @@ pub fn status_set_elements_x(status: Out<Status>, datatype: abi::Datatype, count
 pub(crate) fn committed(process: &Process, datatype: abi::Datatype) -> Result<Ref<'_, Datatype>> {
     let found = process.datatype(datatype)?;
     if !found.is_committed() {
-        return Err(Error::new(MPI_ERR_TYPE, "datatype is not committed; call MPI_Type_commit first"));
+        return Err(not_committed(datatype));
     }
     Ok(found)
 }

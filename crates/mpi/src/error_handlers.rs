@@ -6,7 +6,8 @@ use crate::process::{Process, Ref};
 use crate::{check, errors, failures, host};
 use core::ffi::c_int;
 use weft_base::constants::*;
-use weft_base::{Error, Out, Result, abi};
+use weft_base::handle::Kind;
+use weft_base::{Out, Result, abi};
 use weft_sync::Lock;
 
 /// The info key, and `mpirun`'s option, for the handler of errors that no object can take.
@@ -181,7 +182,7 @@ fn file_handler(process: &Process, file: abi::File) -> Result<&Lock<ErrorHandler
     if file == MPI_FILE_NULL {
         return Ok(&process.default_file_handler);
     }
-    Err(Error::new(MPI_ERR_FILE, format!("invalid file: {:#x} is not the handle of an open file", file.0)))
+    Err(Kind::File.refuse(file.0, process.world_rank, false))
 }
 
 /// `MPI_File_set_errhandler`: `MPI_FILE_NULL` stands for the default of files opened later.

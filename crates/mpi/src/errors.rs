@@ -319,6 +319,7 @@ pub fn error_class(errorcode: c_int, errorclass: Out<c_int>) -> Result {
 /// `MPI_ERR_ARG` for a code that does not exist.
 pub fn error_string(errorcode: c_int, string: Out<c_char>, resultlen: Out<c_int>) -> Result {
     check::output(string, "string")?;
+    check::output(resultlen, "resultlen")?;
     let process = Process::any();
     known(process, errorcode)?;
     let mut text = match describe(errorcode) {

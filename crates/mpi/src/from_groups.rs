@@ -26,7 +26,7 @@ pub fn comm_create_group(comm: abi::Comm, group: abi::Group, tag: c_int, newcomm
     let parent = process.communicator(comm)?;
     intra(&parent, "comm")?;
     if tag < 0 {
-        return Err(bad_tag("tag", tag, ""));
+        return Err(bad_tag(tag, ""));
     }
     let members = process.group(group)?;
     all_within(&members, &parent.values.group)?;

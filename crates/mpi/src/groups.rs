@@ -63,9 +63,8 @@ pub fn group_translate_ranks(
     let process = Process::current()?;
     let (from, to) = (process.group(group1)?, process.group(group2)?);
     let n = check::length(n, "n")?;
-    if n > 0 && (ranks1.is_null() || ranks2.is_null()) {
-        return Err(Error::new(MPI_ERR_ARG, "ranks1 or ranks2 is a null pointer"));
-    }
+    check::array(ranks1.is_null(), n, "ranks1")?;
+    check::array(ranks2.is_null(), n, "ranks2")?;
     for i in 0..n {
         let rank = ranks1.get(i);
         let translated = match rank {
@@ -131,18 +130,14 @@ pub fn group_difference(group1: abi::Group, group2: abi::Group, newgroup: Out<ab
 
 fn indices(n: c_int, ranks: In<c_int>) -> Result<Vec<i64>> {
     let n = check::length(n, "n")?;
-    if n > 0 && ranks.is_null() {
-        return Err(Error::new(MPI_ERR_ARG, "ranks is a null pointer"));
-    }
+    check::array(ranks.is_null(), n, "ranks")?;
     Ok((0..n).map(|i| i64::from(ranks.get(i))).collect())
 }
 
 /// Expands `n` triplets (first, last, stride).
 fn ranges(n: c_int, ranges: In<[c_int; 3]>) -> Result<Vec<i64>> {
     let n = check::length(n, "n")?;
-    if n > 0 && ranges.is_null() {
-        return Err(Error::new(MPI_ERR_ARG, "ranges is a null pointer"));
-    }
+    check::array(ranges.is_null(), n, "ranges")?;
     let mut indices = Vec::new();
     for i in 0..n {
         let [first, last, stride] = ranges.get(i).map(i64::from);

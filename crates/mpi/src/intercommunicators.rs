@@ -160,7 +160,7 @@ pub fn intercomm_create(
     let local = process.communicator(local_comm)?;
     intra(&local, "local_comm")?;
     if tag < 0 {
-        return Err(bad_tag("tag", tag, ""));
+        return Err(bad_tag(tag, ""));
     }
     let leader = check_leader("local_leader", local_leader, &local.values.group)?;
     newintercomm.set(MPI_COMM_NULL);

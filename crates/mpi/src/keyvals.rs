@@ -5,7 +5,7 @@ use core::ffi::{c_int, c_void};
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use weft_base::constants::*;
-use weft_base::{Error, Out, Result, abi};
+use weft_base::{Error, Out, Result, Subject, abi};
 use weft_sync::Lock;
 
 const FIRST_KEYVAL: c_int = 1000;
@@ -126,8 +126,8 @@ impl Keyvals {
         };
         let key = key.ok_or_else(|| bad_keyval(keyval))?;
         if key.kind != kind {
-            let text = format!("keyval {keyval} is for {}, not for {}", key.kind.name(), kind.name());
-            return Err(Error::new(MPI_ERR_KEYVAL, text));
+            let text = format!("is {keyval}, a key for {}, not for {}", key.kind.name(), kind.name());
+            return Err(Error::about(Subject::Keyval, keyval.into(), text));
         }
         Ok(key)
     }
@@ -153,13 +153,13 @@ impl Keyvals {
 #[cold]
 fn bad_keyval(keyval: c_int) -> Error {
     let what = match keyval {
-        MPI_KEYVAL_INVALID => "keyval is MPI_KEYVAL_INVALID".to_string(),
+        MPI_KEYVAL_INVALID => "is MPI_KEYVAL_INVALID; create a key first".to_string(),
         MPI_TAG_UB..=MPI_UNIVERSE_SIZE | MPI_WIN_BASE..=MPI_WIN_MODEL => {
-            format!("keyval {keyval} is a predefined attribute; it cannot be changed")
+            format!("is {keyval}, the key of a predefined attribute; it cannot be changed")
         }
-        _ => format!("keyval {keyval} does not exist (freed already?)"),
+        _ => format!("is {keyval}, which is not a key of the program (freed already?)"),
     };
-    Error::new(MPI_ERR_KEYVAL, what)
+    Error::about(Subject::Keyval, keyval.into(), what)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use weft_base::abi::{self, Count};
 use weft_base::constants::*;
 use weft_base::handle::Kind;
 use weft_base::table::Table;
-use weft_base::{Error, Out, Result};
+use weft_base::{Error, Out, Result, Subject};
 use weft_datatype::Datatype;
 use weft_p2p::{Buffer, Endpoint, Engine, Envelope, Limits, Matched, Mode, Parts};
 use weft_sync::Lock;
@@ -145,7 +145,7 @@ impl Call {
     #[inline]
     pub fn envelope(&self, tag: c_int) -> Result<Envelope> {
         if tag < 0 {
-            return Err(bad_tag("tag", tag, ""));
+            return Err(bad_tag(tag, ""));
         }
         let values = &self.communicator.values;
         Ok(Envelope { context: values.point_to_point_context(), source: values.rank as i32, tag })
@@ -155,7 +155,7 @@ impl Call {
     #[inline]
     pub fn pattern(&self, source: c_int, tag: c_int) -> Result<Envelope> {
         if tag < 0 && tag != MPI_ANY_TAG {
-            return Err(bad_tag("tag", tag, " or MPI_ANY_TAG"));
+            return Err(bad_tag(tag, " or MPI_ANY_TAG"));
         }
         Ok(Envelope { context: self.communicator.values.point_to_point_context(), source, tag })
     }
@@ -168,8 +168,8 @@ fn bad_rank(name: &str, rank: c_int, size: u32, others: &str) -> Error {
 }
 
 #[cold]
-pub(crate) fn bad_tag(name: &str, tag: c_int, others: &str) -> Error {
-    Error::new(MPI_ERR_TAG, format!("{name} is {tag}; use a tag from 0 to {}{others}", c_int::MAX))
+pub(crate) fn bad_tag(tag: c_int, others: &str) -> Error {
+    Error::about(Subject::Tag, tag.into(), format!("is {tag}; use a tag from 0 to {}{others}", c_int::MAX))
 }
 
 /// A buffer argument with the datatype it refers to.
@@ -191,11 +191,12 @@ impl Data<'_> {
     ) -> Result<Self> {
         let [buffer, counter] = names;
         let count = check::count(count, counter)?;
-        let datatype = process.datatype(datatype)?;
+        let handle = datatype;
+        let datatype = process.datatype(handle)?;
         if let Ref::Owned(created) = &datatype
             && !created.is_committed()
         {
-            return Err(not_committed());
+            return Err(not_committed(handle));
         }
         // MPI_BOTTOM is the null address; it makes sense only with a datatype made of addresses.
         if address.is_null() && count > 0 && matches!(datatype, Ref::Borrowed(_)) && datatype.size() > 0 {
@@ -250,9 +251,14 @@ impl Data<'_> {
     }
 }
 
+/// Returns the error of a datatype that cannot be used for communication yet.
 #[cold]
-fn not_committed() -> Error {
-    Error::new(MPI_ERR_TYPE, "datatype is not committed; call MPI_Type_commit first")
+pub(crate) fn not_committed(handle: abi::Datatype) -> Error {
+    Error::handle(
+        Kind::Datatype,
+        handle.0,
+        format!("is {:#x}, which is not committed; call MPI_Type_commit first", handle.0),
+    )
 }
 
 #[cold]

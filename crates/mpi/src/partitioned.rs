@@ -1,9 +1,9 @@
 //! Partitioned communication (chapter 4).
 #![allow(unsafe_code)] // Hands the caller's buffers to the engine.
 
-use crate::check;
 use crate::messages::{Call, Data, Messages, Peer};
 use crate::process::Process;
+use crate::{check, info};
 use core::ffi::{c_int, c_void};
 use weft_base::abi::{self, Count};
 use weft_base::constants::*;
@@ -26,9 +26,7 @@ fn parts(
         u32::try_from(partitions).ok().filter(|&partitions| partitions > 0).ok_or_else(|| {
             Error::new(MPI_ERR_ARG, format!("partitions is {partitions}; there must be at least one"))
         })?;
-    if info != MPI_INFO_NULL {
-        call.process.infos.get(info.0)?;
-    }
+    info::optional(info)?;
     data.parts(partitions)
 }
 

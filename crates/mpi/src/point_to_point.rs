@@ -5,7 +5,7 @@ use crate::check;
 use crate::messages::{Call, Data, NO_PROC_STATUS, Peer, store_status};
 use core::ffi::{c_int, c_void};
 use weft_base::abi::{self, Count, Status};
-use weft_base::{Out, Result};
+use weft_base::{Named, Out, Result};
 use weft_p2p::{Engine, Mode, Persistent, Scopes};
 
 const NAMES: [&str; 2] = ["buf", "count"];
@@ -533,7 +533,9 @@ pub fn start(request: Out<abi::Request>) -> Result {
 /// # Errors
 /// As [`start`].
 pub fn startall(count: c_int, requests: Out<abi::Request>) -> Result {
-    let count = crate::requests::array(count, requests.is_null())?;
+    let count = crate::requests::array(count, requests.is_null(), "count")?;
     let messages = crate::process::Process::current()?.messages();
-    (0..count).try_for_each(|i| messages.engine.start(messages.endpoint, requests.get_at(i)))
+    (0..count).try_for_each(|i| {
+        messages.engine.start(messages.endpoint, requests.get_at(i)).named_at("array_of_requests", i)
+    })
 }

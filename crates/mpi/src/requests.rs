@@ -7,16 +7,26 @@ use crate::process::Process;
 use core::ffi::c_int;
 use weft_base::abi::{self, Status};
 use weft_base::constants::*;
-use weft_base::{Error, In, Out, Result};
+use weft_base::{Error, In, Named, Out, Result};
 use weft_p2p::{Completion, note_failure, note_success};
 
-/// Checks the length of an array of requests and that there is an array.
-pub(crate) fn array(count: c_int, is_null: bool) -> Result<usize> {
-    let length = check::length(count, "count")?;
-    if is_null && length > 0 {
-        let text = format!("array_of_requests is a null pointer but count is {count}");
-        return Err(Error::new(MPI_ERR_ARG, text));
+const REQUESTS: &str = "array_of_requests";
+
+/// Says which element of an array of requests an error is about.
+#[cold]
+fn place(error: Error, handles: &[abi::Request]) -> Error {
+    let found =
+        error.unnamed.and_then(|(_, value)| handles.iter().position(|handle| handle.0 as i64 == value));
+    match found {
+        Some(index) => error.named(&format!("{REQUESTS}[{index}]")),
+        None => error,
     }
+}
+
+/// Checks the length of an array of requests and that there is an array.
+pub(crate) fn array(count: c_int, is_null: bool, name: &str) -> Result<usize> {
+    let length = check::length(count, name)?;
+    check::array(is_null, length, REQUESTS)?;
     Ok(length)
 }
 
@@ -55,7 +65,7 @@ impl Call {
         for look in 0..2 {
             for i in 0..count {
                 let handle = get(i);
-                if !self.is_active(handle)? {
+                if !self.is_active(handle).named_at(REQUESTS, i)? {
                     continue;
                 }
                 active = true;
@@ -85,7 +95,7 @@ impl Call {
         let mut found = (Vec::new(), Vec::new());
         for i in 0..count {
             let handle = get(i);
-            if self.is_active(handle)? {
+            if self.is_active(handle).named_at(REQUESTS, i)? {
                 found.0.push(i);
                 found.1.push(handle);
             }
@@ -182,10 +192,10 @@ pub fn test(request: Out<abi::Request>, flag: Out<c_int>, status: Out<Status>) -
 /// # Errors
 /// `MPI_ERR_REQUEST`; `MPI_ERR_IN_STATUS` if an operation failed.
 pub fn waitall(count: c_int, requests: Out<abi::Request>, statuses: Out<Status>) -> Result {
-    let count = array(count, requests.is_null())?;
+    let count = array(count, requests.is_null(), "count")?;
     let call = Call::new()?;
     let handles: Vec<_> = (0..count).map(|i| requests.get_at(i)).collect();
-    call.messages.engine.wait_for_all(call.messages.endpoint, &handles)?;
+    call.messages.engine.wait_for_all(call.messages.endpoint, &handles).map_err(|e| place(e, &handles))?;
     end_all(&call, &handles, requests, statuses)
 }
 
@@ -211,11 +221,11 @@ fn end_all(
 /// As [`waitall`].
 pub fn testall(count: c_int, requests: Out<abi::Request>, flag: Out<c_int>, statuses: Out<Status>) -> Result {
     check::output(flag, "flag")?;
-    let count = array(count, requests.is_null())?;
+    let count = array(count, requests.is_null(), "count")?;
     let call = Call::new()?;
     let handles: Vec<_> = (0..count).map(|i| requests.get_at(i)).collect();
-    for &handle in &handles {
-        if !call.is_complete(handle)? {
+    for (i, &handle) in handles.iter().enumerate() {
+        if !call.is_complete(handle).named_at(REQUESTS, i)? {
             flag.set(0);
             note_failure();
             return Ok(());
@@ -232,7 +242,7 @@ pub fn testall(count: c_int, requests: Out<abi::Request>, flag: Out<c_int>, stat
 /// As [`wait`].
 pub fn waitany(count: c_int, requests: Out<abi::Request>, index: Out<c_int>, status: Out<Status>) -> Result {
     check::output(index, "index")?;
-    let count = array(count, requests.is_null())?;
+    let count = array(count, requests.is_null(), "count")?;
     let call = Call::new()?;
     loop {
         match call.first_complete(count, |i| requests.get_at(i))? {
@@ -266,7 +276,7 @@ pub fn testany(
 ) -> Result {
     check::output(index, "index")?;
     check::output(flag, "flag")?;
-    let count = array(count, requests.is_null())?;
+    let count = array(count, requests.is_null(), "count")?;
     let call = Call::new()?;
     let (active, first) = call.first_complete(count, |i| requests.get_at(i))?;
     if let Some(i) = first {
@@ -297,7 +307,7 @@ pub fn waitsome(
     statuses: Out<Status>,
 ) -> Result {
     check::output(outcount, "outcount")?;
-    let count = array(incount, requests.is_null())?;
+    let count = array(incount, requests.is_null(), "incount")?;
     let call = Call::new()?;
     let (places, handles) = call.active(count, |i| requests.get_at(i))?;
     if handles.is_empty() {
@@ -347,7 +357,7 @@ pub fn testsome(
     statuses: Out<Status>,
 ) -> Result {
     check::output(outcount, "outcount")?;
-    let count = array(incount, requests.is_null())?;
+    let count = array(incount, requests.is_null(), "incount")?;
     let call = Call::new()?;
     let (places, _) = call.active(count, |i| requests.get_at(i))?;
     if places.is_empty() {
@@ -396,11 +406,11 @@ pub fn request_get_status_any(
 ) -> Result {
     check::output(index, "index")?;
     check::output(flag, "flag")?;
-    let count = array(count, requests.is_null())?;
+    let count = array(count, requests.is_null(), "count")?;
     let call = Call::new()?;
     let mut active = false;
     for i in 0..count {
-        if !call.is_active(requests.get(i))? {
+        if !call.is_active(requests.get(i)).named_at(REQUESTS, i)? {
             continue;
         }
         active = true;
@@ -433,11 +443,11 @@ pub fn request_get_status_all(
     statuses: Out<Status>,
 ) -> Result {
     check::output(flag, "flag")?;
-    let count = array(count, requests.is_null())?;
+    let count = array(count, requests.is_null(), "count")?;
     let call = Call::new()?;
     // All first: the query functions of generalized requests are for calls that return statuses.
     for i in 0..count {
-        if !call.is_complete(requests.get(i))? {
+        if !call.is_complete(requests.get(i)).named_at(REQUESTS, i)? {
             flag.set(0);
             note_failure();
             return Ok(());
@@ -462,7 +472,7 @@ pub fn request_get_status_some(
     statuses: Out<Status>,
 ) -> Result {
     check::output(outcount, "outcount")?;
-    let count = array(incount, requests.is_null())?;
+    let count = array(incount, requests.is_null(), "incount")?;
     let call = Call::new()?;
     let (places, handles) = call.active(count, |i| requests.get(i))?;
     if places.is_empty() {

@@ -49,7 +49,7 @@ pub fn status_get_tag(status: In<Status>, tag: Out<c_int>) -> Result {
 /// # Errors
 /// `MPI_ERR_ARG`
 pub fn status_get_error(status: In<Status>, error: Out<c_int>) -> Result {
-    check::output(error, "error")?;
+    check::output(error, "err")?;
     error.set(read(status)?.error);
     Ok(())
 }

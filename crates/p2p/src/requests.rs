@@ -286,6 +286,7 @@ impl Requests {
         match upper >> RANK_SHIFT {
             rank if is_request && rank != mine => Error::handle(
                 handle::Kind::Request,
+                handle.0,
                 format!(
                     "is {:#x}, a request of rank {rank}; only the rank that made it can use it",
                     handle.0
@@ -293,6 +294,7 @@ impl Requests {
             ),
             _ if is_request => Error::handle(
                 handle::Kind::Request,
+                handle.0,
                 format!("is {:#x}, a request that was completed or freed already", handle.0),
             ),
             _ => handle::Kind::Request.refuse(handle.0, self.rank, false),
@@ -543,6 +545,7 @@ impl Requests {
         if handle == MPI_REQUEST_NULL {
             return Err(Error::handle(
                 handle::Kind::Request,
+                handle.0,
                 "is MPI_REQUEST_NULL; there is nothing to free",
             ));
         }
@@ -659,12 +662,16 @@ fn still_active(handle: abi::Request) -> Error {
         "is {:#x}, which is active; only point-to-point and generalized requests may be freed before they are complete",
         handle.0
     );
-    Error::handle(handle::Kind::Request, text)
+    Error::handle(handle::Kind::Request, handle.0, text)
 }
 
 #[cold]
 fn not_startable(handle: abi::Request, why: &str) -> Error {
-    Error::handle(handle::Kind::Request, format!("is {:#x}, which cannot be started: {why}", handle.0))
+    Error::handle(
+        handle::Kind::Request,
+        handle.0,
+        format!("is {:#x}, which cannot be started: {why}", handle.0),
+    )
 }
 
 #[cfg(test)]
