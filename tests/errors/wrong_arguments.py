@@ -49,6 +49,9 @@ NAMED_VALUES = {"outsize": "4096", "insize": "4096", "partitions": "1", "ranges"
                 "array_of_distribs": "(int[]){MPI_DISTRIBUTE_NONE}", "max_integers": "16", "max_datatypes": "16",
                 "array_of_dargs": "(int[]){MPI_DISTRIBUTE_DFLT_DARG}", "array_of_psizes": "(int[]){1}"}
 
+# What has to be done after a call that succeeded all the same.
+AFTERWARDS = {"MPI_Session_init": "if (!code) MPI_Session_finalize((MPI_Session *)words);"}
+
 # Where the standard gives a wrong-looking argument a meaning, or another class: (procedure, parameter, what is wrong)
 # as a pattern, and the class; SUCCESS means that the call may succeed.
 EXCEPTIONS = [
@@ -59,7 +62,7 @@ EXCEPTIONS = [
     (r"MPI_(?!Info_)\w+ info null", "SUCCESS"),
     # Nothing is looked at for want of a use, or any value will do.
     (r"MPI_Parrived request null|MPI_(Waitsome|Testsome|Request_get_status_some) array_of_indices absent", "SUCCESS"),
-    (r"MPI_Status_set_(source source|tag tag) .*|MPI_Exscan recvbuf absent|MPI_Free_mem base absent|"
+    (r"MPI_Status_set_(source source|tag tag) .*|MPI_I?[Ee]xscan(_init)? recvbuf absent|MPI_Free_mem base absent|"
      r"MPI_Get_address location absent|MPI_File_(get|set|call)_errhandler (fh|file) null",
      "SUCCESS"),
     (r"MPI_Info_get_string value absent|MPI_Type_get_contents array_of_(addresses|large_counts) absent|"
@@ -228,8 +231,8 @@ static MPI_Session session = MPI_SESSION_NULL;
 static MPI_Status empty;
 static int keyval, type_keyval, freed_keyval;
 
+static long long words[2048];
 static void *scratch(void) {
-  static long long words[2048];
   memset(words, 0, sizeof(words));
   return words;
 }
@@ -307,8 +310,8 @@ def program(table):
     if "MPI_Session_init" in load():
         session = "  MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);"
         end = "  MPI_Session_finalize(&session);\n"
-    functions = "".join(f"static int call_{i}(void) {{ return {call}; }}\n"
-                        for i, (_, _, _, call, _) in enumerate(table))
+    functions = "".join(f"static int call_{i}(void) {{ int code = {call}; {AFTERWARDS.get(name, '')} return code; }}\n"
+                        for i, (_, name, _, call, _) in enumerate(table))
     names = ", ".join(f"call_{i}" for i in range(len(table)))
     text = PROGRAM.replace("@FUNCTIONS@", functions).replace("@TABLE@", names)
     return text.replace("@SESSION@", session).replace("@END@", end)
