@@ -2,4 +2,4 @@
 
 mod ring;
 
-pub use ring::{Header, PAYLOAD, Ring, SLOTS};
+pub use ring::{Header, Message, PAYLOAD, Ring, SLOTS};

@@ -9,7 +9,7 @@
 
 use std::sync::{Arc, OnceLock};
 use weft_sync::ring::Payload;
-use weft_sync::{Lane, Shuttle, Side};
+use weft_sync::{Carrier, Lane, Shuttle, Side};
 
 /// Messages a ring holds.
 pub const SLOTS: u32 = 64;
@@ -50,6 +50,15 @@ impl Header {
             length: (second >> 32) as u32,
         }
     }
+}
+
+/// A message in a ring.
+pub struct Message {
+    /// The header.
+    pub header: Header,
+    /// The payload, `header.length` bytes.
+    pub payload: *const u8,
+    carrier: Carrier,
 }
 
 /// A ring with one producer and one consumer; see the module's page.
@@ -107,14 +116,25 @@ impl Ring {
         self.lane().is_ready()
     }
 
-    /// Takes the next message: calls `f` with its header and its payload, which is `header.length` bytes long.
+    /// Returns the next message, if there is one. It stays until [`Ring::pop`].
     ///
     /// # Safety
-    /// The caller has the consumer's role.
+    /// The caller has the consumer's role, and keeps it until it has let go of the payload.
     #[inline]
-    pub unsafe fn pop<R>(&self, f: impl FnOnce(Header, *const u8) -> R) -> Option<R> {
+    pub unsafe fn peek(&self) -> Option<Message> {
         // SAFETY: the caller's role.
-        unsafe { self.lane().pop(|slot| f(Header::of(slot), slot[HEADER_WORDS..].as_ptr().cast())) }
+        let (slot, carrier) = unsafe { self.lane().peek() }?;
+        Some(Message { header: Header::of(slot), payload: slot[HEADER_WORDS..].as_ptr().cast(), carrier })
+    }
+
+    /// Takes a message.
+    ///
+    /// # Safety
+    /// The caller has the consumer's role, and `message` is what the last [`Ring::peek`] returned.
+    #[inline]
+    pub unsafe fn pop(&self, message: &Message) {
+        // SAFETY: the caller's promise.
+        unsafe { self.lane().pop(message.carrier) }
     }
 }
 
@@ -124,6 +144,17 @@ mod tests {
 
     fn header(tag: i32) -> Header {
         Header { context: 1, source: 2, tag, length: 4 }
+    }
+
+    /// Takes the next message: its tag and its payload of four bytes.
+    fn take(ring: &Ring) -> Option<(i32, i32)> {
+        // SAFETY: each test has one consumer, the caller; the payload is four bytes.
+        unsafe {
+            let message = ring.peek()?;
+            let value = message.payload.cast::<i32>().read_unaligned();
+            ring.pop(&message);
+            Some((message.header.tag, value))
+        }
     }
 
     #[test]
@@ -138,9 +169,7 @@ mod tests {
             assert!(!unsafe { ring.push(header(0), (&raw const round).cast()) });
             for i in 0..SLOTS as i32 {
                 assert!(ring.is_ready());
-                // SAFETY: as above; the payload is four bytes.
-                let got = unsafe { ring.pop(|h, p| (h.tag, p.cast::<i32>().read_unaligned())) };
-                assert_eq!(got, Some((i, i)));
+                assert_eq!(take(&ring), Some((i, i)));
             }
             assert!(!ring.is_ready());
         }
@@ -153,11 +182,7 @@ mod tests {
             // SAFETY: this thread is producer and consumer.
             assert!(unsafe { ring.push(header(i), (&raw const i).cast()) });
         };
-        let pop = |ring: &Ring, i: i32| {
-            // SAFETY: as above; the payload is four bytes.
-            let got = unsafe { ring.pop(|h, p| (h.tag, p.cast::<i32>().read_unaligned())) };
-            assert_eq!(got, Some((i, i)));
-        };
+        let pop = |ring: &Ring, i: i32| assert_eq!(take(ring), Some((i, i)));
         push(&to, 0);
         Ring::join(&to, &fro);
         Ring::join(&to, &fro);
@@ -190,9 +215,7 @@ mod tests {
             });
             for i in 0..100_000i32 {
                 loop {
-                    // SAFETY: the only consumer.
-                    let got = unsafe { ring.pop(|h, p| (h.tag, p.cast::<i32>().read_unaligned())) };
-                    if let Some(got) = got {
+                    if let Some(got) = take(&ring) {
                         assert_eq!(got, (i, i));
                         break;
                     }

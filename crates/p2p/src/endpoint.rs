@@ -3,7 +3,7 @@
 
 use crate::engine::{envelope_of, finish};
 use crate::matching::{Envelope, Holds, Position, Queue};
-use crate::operation::Operation;
+use crate::operation::{Buffer, Operation};
 use crate::pool::{Block, Pool};
 use crate::requests::Requests;
 use std::sync::OnceLock;
@@ -280,7 +280,57 @@ impl Endpoint {
     /// Hands everything in a ring to matching.
     pub(crate) fn drain_ring(&self, state: &mut LockGuard<'_, State>, ring: &Ring) {
         // SAFETY: the caller holds the lock, so the consumer's role is its own.
-        while unsafe { ring.pop(|header, payload| self.add_from_ring(state, &header, payload)) }.is_some() {}
+        unsafe {
+            while let Some(message) = ring.peek() {
+                self.add_from_ring(state, &message.header, message.payload);
+                ring.pop(&message);
+            }
+        }
+    }
+
+    /// Takes the first message that matches `pattern` out of a ring, straight into `buffer`, and returns its envelope
+    /// and length. What comes before it in the ring goes to matching, and receives that are posted already go first.
+    /// No unexpected message matches.
+    ///
+    /// # Safety
+    /// The buffer is as promised for receives.
+    #[inline]
+    pub(crate) unsafe fn take_from_ring(
+        &self,
+        state: &mut LockGuard<'_, State>,
+        ring: &Ring,
+        pattern: &Envelope,
+        buffer: &Buffer,
+    ) -> Option<(Envelope, u64)> {
+        // SAFETY: the caller holds the lock, so the consumer's role is its own; the buffer is as promised.
+        unsafe {
+            loop {
+                let message = ring.peek()?;
+                let (envelope, bytes) = (envelope_of(&message.header), u64::from(message.header.length));
+                if pattern.covers(&envelope) && (state.posted.is_empty() || !state.posted.matches(&envelope))
+                {
+                    buffer.unpack_from(message.payload, bytes);
+                    ring.pop(&message);
+                    return Some((envelope, bytes));
+                }
+                self.add_from_ring(state, &message.header, message.payload);
+                ring.pop(&message);
+            }
+        }
+    }
+
+    /// Takes the first message that matches `pattern` out of the rings; see [`Endpoint::take_from_ring`].
+    ///
+    /// # Safety
+    /// The buffer is as promised for receives.
+    pub(crate) unsafe fn take_from_rings(
+        &self,
+        state: &mut LockGuard<'_, State>,
+        pattern: &Envelope,
+        buffer: &Buffer,
+    ) -> Option<(Envelope, u64)> {
+        // SAFETY: the caller's promise.
+        self.rings().find_map(|ring| unsafe { self.take_from_ring(state, ring, pattern, buffer) })
     }
 
     /// Hands everything in all rings to matching.

@@ -37,6 +37,7 @@ use weft_base::abi::Status;
 use weft_base::{Result, constants::*, settings};
 use weft_local::{Header, PAYLOAD};
 use weft_sched::Thread;
+use weft_sync::LockGuard;
 use weft_sync::facade::pause;
 
 /// Bounds of the protocols, the same for all ranks of a job.
@@ -273,38 +274,24 @@ impl Engine {
                 && ring.is_ready()
             {
                 let mut state = me.lock();
-                if state.posted.is_empty() && state.unexpected.is_empty() {
-                    // SAFETY: we hold the lock, so the consumer's role is ours.
-                    let direct = unsafe {
-                        ring.pop(|header, payload| {
-                            let envelope = envelope_of(&header);
-                            if pattern.covers(&envelope) {
-                                buffer.unpack_from(payload, u64::from(header.length));
-                                Some(outcome(&envelope, u64::from(header.length)))
-                            } else {
-                                me.add_from_ring(&mut state, &header, payload);
-                                None
-                            }
-                        })
-                    };
+                if state.unexpected.is_empty() {
+                    // SAFETY: the buffer is as the caller promised.
+                    let found = unsafe { me.take_from_ring(&mut state, ring, &pattern, &buffer) };
                     drop(state);
-                    if let Some(Some(outcome)) = direct {
-                        return received(&outcome, buffer.bytes);
+                    if let Some((envelope, bytes)) = found {
+                        return received(&outcome(&envelope, bytes), buffer.bytes);
                     }
                     continue;
                 }
-                look = true;
                 drop(state);
+                look = true;
             }
             if look {
                 seen = me.arrivals();
-                let mut state = me.lock();
-                me.drain_rings(&mut state);
-                if let Some((envelope, message)) = state.unexpected.take(&pattern) {
-                    // SAFETY: the buffer is as the caller promised.
-                    return unsafe { me.take_message(state, envelope, message, &buffer) };
+                // SAFETY: the buffer is as the caller promised.
+                if let Some(found) = unsafe { me.receive_arrived(me.lock(), &pattern, &buffer).ok() } {
+                    return found;
                 }
-                drop(state);
             }
             if spins >= self.limits.spins || (spins & 63 == 0 && !weft_sched::may_spin()) {
                 // SAFETY: the caller's promise.
@@ -325,12 +312,11 @@ impl Engine {
         let thread = weft_sched::current();
         let suspends = thread.can_suspend() && me.is_owner(thread);
         let operation = if suspends { Operation::owed_to(buffer, thread) } else { Operation::new(buffer) };
-        let mut state = me.lock();
-        me.drain_rings(&mut state);
-        if let Some((envelope, message)) = state.unexpected.take(&pattern) {
-            // SAFETY: the buffer is as the caller promised.
-            return unsafe { me.take_message(state, envelope, message, &buffer) };
-        }
+        // SAFETY: the buffer is as the caller promised.
+        let mut state = match unsafe { me.receive_arrived(me.lock(), &pattern, &buffer) } {
+            Ok(found) => return found,
+            Err(state) => state,
+        };
         let position = state.posted.push(pattern, (&operation).into());
         operation.set_position(Some(position));
         if suspends {
@@ -348,20 +334,24 @@ impl Engine {
     /// As [`Engine::receive`], and the operation stays where it is until it is complete.
     pub(crate) unsafe fn start_receive(&self, me: &Endpoint, pattern: Envelope, operation: &Operation) {
         let mut state = me.lock();
-        me.drain_rings(&mut state);
-        match state.unexpected.take(&pattern) {
-            Some((envelope, message)) => {
-                let buffer = operation.buffer();
-                let bytes = message.bytes;
-                // SAFETY: the buffer is as the caller promised.
-                let _ = unsafe { me.take_message(state, envelope, message, &buffer) };
-                operation.complete_unshared(outcome(&envelope, bytes));
-            }
-            None => {
-                let position = state.posted.push(pattern, operation.into());
-                operation.set_position(Some(position));
-            }
+        let buffer = operation.buffer();
+        if !state.unexpected.is_empty()
+            && let Some((envelope, message)) = state.unexpected.take(&pattern)
+        {
+            let bytes = message.bytes;
+            // SAFETY: the buffer is as the caller promised.
+            let _ = unsafe { me.take_message(state, envelope, message, &buffer) };
+            operation.complete_unshared(outcome(&envelope, bytes));
+            return;
         }
+        // SAFETY: as above.
+        if let Some((envelope, bytes)) = unsafe { me.take_from_rings(&mut state, &pattern, &buffer) } {
+            drop(state);
+            operation.complete_unshared(outcome(&envelope, bytes));
+            return;
+        }
+        let position = state.posted.push(pattern, operation.into());
+        operation.set_position(Some(position));
     }
 
     /// Cancels a receive that no message has matched yet. Returns whether it did.
@@ -385,13 +375,35 @@ impl Engine {
 }
 
 impl Endpoint {
+    /// Receives a message that has arrived, if one matches; else gives the lock back.
+    ///
+    /// # Safety
+    /// The buffer is as promised for receives.
+    #[inline(never)]
+    unsafe fn receive_arrived<'a>(
+        &self,
+        mut state: LockGuard<'a, State>,
+        pattern: &Envelope,
+        buffer: &Buffer,
+    ) -> core::result::Result<(Status, Result), LockGuard<'a, State>> {
+        if let Some((envelope, message)) = state.unexpected.take(pattern) {
+            // SAFETY: the caller's promise.
+            return Ok(unsafe { self.take_message(state, envelope, message, buffer) });
+        }
+        // SAFETY: the caller's promise.
+        match unsafe { self.take_from_rings(&mut state, pattern, buffer) } {
+            Some((envelope, bytes)) => Ok(received(&outcome(&envelope, bytes), buffer.bytes)),
+            None => Err(state),
+        }
+    }
+
     /// Takes delivery of an unexpected message that left the queue, and lets go of the lock on the way.
     ///
     /// # Safety
     /// The buffer is as promised for receives.
     pub(crate) unsafe fn take_message(
         &self,
-        mut state: weft_sync::LockGuard<'_, State>,
+        mut state: LockGuard<'_, State>,
         envelope: Envelope,
         message: Message,
         buffer: &Buffer,

@@ -199,6 +199,11 @@ impl<T> Queue<T> {
         Some(self.unlink(index))
     }
 
+    /// Tells whether an entry matches.
+    pub fn matches(&self, envelope: &Envelope) -> bool {
+        self.find(envelope).is_some()
+    }
+
     /// Returns the oldest entry that matches, and leaves it there.
     pub fn peek(&self, envelope: &Envelope) -> Option<(Envelope, &T)> {
         let node = &self.nodes[self.find(envelope)? as usize];

@@ -10,6 +10,15 @@
 use crate::ring::{Payload, Ring};
 use crate::shuttle::{Shuttle, Side};
 
+/// What carries a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// The ring of the direction.
+    Ring,
+    /// The shuttle of the pair.
+    Shuttle,
+}
+
 /// A direction, put together for one access. Its sender is `side` of the shuttle.
 #[derive(Clone, Copy)]
 pub struct Lane<'a, const N: usize> {
@@ -19,7 +28,7 @@ pub struct Lane<'a, const N: usize> {
     pub shuttle: Option<(&'a Shuttle, Side)>,
 }
 
-impl<const N: usize> Lane<'_, N> {
+impl<'a, const N: usize> Lane<'a, N> {
     /// Lets `fill` write a payload where one may go, and publishes it. Returns false, without calling `fill`, if there
     /// is no room.
     ///
@@ -44,13 +53,13 @@ impl<const N: usize> Lane<'_, N> {
         self.shuttle.is_some_and(|(shuttle, sender)| shuttle.is_ready(sender.other())) || self.ring.is_ready()
     }
 
-    /// Takes the next message, if there is one: calls `f` with its payload.
+    /// Returns the next message, if there is one, and what carries it. It stays until [`Lane::pop`].
     ///
     /// # Safety
-    /// The caller has the consumer's role.
+    /// The caller has the consumer's role, and keeps it until it has let go of the payload.
     #[inline]
-    pub unsafe fn pop<R>(&self, f: impl FnOnce(&Payload) -> R) -> Option<R> {
-        // SAFETY: the caller's role; a message is let go of after its last use.
+    pub unsafe fn peek(&self) -> Option<(&'a Payload, Carrier)> {
+        // SAFETY: the caller's role.
         unsafe {
             loop {
                 let in_ring = self.ring.peek();
@@ -58,18 +67,29 @@ impl<const N: usize> Lane<'_, N> {
                     && let Some((mark, payload)) = shuttle.peek(sender.other())
                 {
                     if mark == self.ring.taken() as u32 {
-                        let result = f(payload);
-                        shuttle.pop(sender.other());
-                        return Some(result);
+                        return Some((payload, Carrier::Shuttle));
                     }
                     if in_ring.is_none() {
                         // What was sent before it by the ring is there now.
                         continue;
                     }
                 }
-                let result = f(in_ring?);
-                self.ring.pop();
-                return Some(result);
+                return in_ring.map(|payload| (payload, Carrier::Ring));
+            }
+        }
+    }
+
+    /// Takes the message that [`Lane::peek`] returned.
+    ///
+    /// # Safety
+    /// The caller has the consumer's role, and `carrier` is what the last look returned.
+    #[inline]
+    pub unsafe fn pop(&self, carrier: Carrier) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match (carrier, self.shuttle) {
+                (Carrier::Shuttle, Some((shuttle, sender))) => shuttle.pop(sender.other()),
+                _ => self.ring.pop(),
             }
         }
     }
@@ -102,9 +122,11 @@ mod tests {
                     }
                 }
                 // SAFETY: this thread is the only consumer of its side.
-                while let Some(value) = unsafe { into.pop(|payload| payload[6]) } {
-                    assert_eq!(value, received);
+                while let Some((payload, carrier)) = unsafe { into.peek() } {
+                    assert_eq!(payload[6], received);
                     received += 1;
+                    // SAFETY: as above.
+                    unsafe { into.pop(carrier) };
                 }
                 std::thread::yield_now();
             }
@@ -140,8 +162,15 @@ mod models {
             let lane = Lane { ring: &parts.0, shuttle: Some((&parts.1, Side::First)) };
             for i in 0..3u64 {
                 // SAFETY: the only consumer.
-                while unsafe { lane.pop(|payload| assert_eq!(payload, &[i; 7])) }.is_none() {
-                    loom::thread::yield_now();
+                unsafe {
+                    loop {
+                        if let Some((payload, carrier)) = lane.peek() {
+                            assert_eq!(payload, &[i; 7]);
+                            lane.pop(carrier);
+                            break;
+                        }
+                        loom::thread::yield_now();
+                    }
                 }
             }
             sender.join().unwrap();

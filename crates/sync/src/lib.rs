@@ -15,7 +15,7 @@ pub mod shuttle;
 pub use backoff::Backoff;
 pub use biased::{Biased, enable_global_barrier};
 pub use facade::atomic;
-pub use lane::Lane;
+pub use lane::{Carrier, Lane};
 pub use lock::{Lock, LockGuard};
 pub use padded::CachePadded;
 pub use ring::Ring;
