@@ -81,7 +81,7 @@ impl Kind {
     }
 
     /// Returns what people call the object, with its article.
-    const fn noun(self) -> &'static str {
+    pub const fn noun(self) -> &'static str {
         match self {
             Self::Comm => "a communicator",
             Self::Datatype => "a datatype",

@@ -123,6 +123,15 @@ pub enum Report {
         /// One entry per rank.
         ranks: Vec<RankState>,
     },
+    /// Checking mode has found a mistake of the program.
+    Finding {
+        /// The rank that noticed it.
+        rank: u32,
+        /// What is wrong.
+        message: String,
+        /// The calls it concerns.
+        calls: Vec<(String, Place)>,
+    },
     /// The job could not be started or held.
     Failed {
         /// What, where, which value, what to do.
@@ -142,4 +151,17 @@ pub struct RankState {
     pub rank: u32,
     /// The state in words: `waits in MPI_Recv`.
     pub state: String,
+    /// Where the rank called what it is in, in checking mode.
+    pub place: Option<Place>,
+}
+
+/// A call in the program.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub struct Place {
+    /// The procedure.
+    pub call: String,
+    /// The address to which it returns, as the file counts it; 0 if unknown.
+    pub offset: u64,
+    /// The file.
+    pub file: String,
 }

@@ -4,10 +4,12 @@ pub mod abi;
 pub mod arguments;
 pub mod constants;
 pub mod error;
+pub mod finding;
 pub mod handle;
 pub mod host;
 pub mod job;
 pub mod settings;
+pub mod site;
 pub mod table;
 
 pub use arguments::{Counts, In, Out};

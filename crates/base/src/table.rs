@@ -1,6 +1,7 @@
 //! A table of user-created objects: handle values to objects, per rank. See [`crate::handle`] for the values.
 
 use crate::handle::Kind;
+use crate::site::{self, Site};
 use crate::{Error, Result};
 use std::sync::{Arc, RwLock};
 
@@ -10,6 +11,8 @@ struct Slot<T> {
     object: Option<Arc<T>>,
     /// Whether the handle is given out, but the object not there yet.
     reserved: bool,
+    /// The call that created it, in checking mode.
+    site: Option<&'static Site>,
 }
 
 /// Objects by handle. Shared by the threads of one rank.
@@ -42,12 +45,18 @@ impl<T> Table<T> {
         let mut guard = self.slots.write().unwrap_or_else(|e| e.into_inner());
         let (slots, free) = &mut *guard;
         let index = free.pop().unwrap_or_else(|| {
-            slots.push(Slot { upper: self.rank & (GENERATION - 1), object: None, reserved: false });
+            slots.push(Slot {
+                upper: self.rank & (GENERATION - 1),
+                object: None,
+                reserved: false,
+                site: None,
+            });
             (slots.len() - 1) as u32
         });
         let slot = &mut slots[index as usize];
         slot.reserved = object.is_none();
         slot.object = object;
+        slot.site = site::current();
         (slot.upper as usize) << 32 | (self.kind.first() + index as usize)
     }
 
@@ -112,6 +121,22 @@ impl<T> Table<T> {
             s.object.clone().map(|o| ((s.upper as usize) << 32 | (self.kind.first() + i), o))
         });
         found.collect()
+    }
+
+    /// Returns the kind of the objects.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Lists the calls that created the live objects that `wanted` holds for, in checking mode.
+    pub fn sites(&self, wanted: impl Fn(usize, &T) -> bool) -> Vec<Option<&'static Site>> {
+        let guard = self.slots.read().unwrap_or_else(|e| e.into_inner());
+        let slots = guard.0.iter().enumerate();
+        let live = slots.filter_map(|(i, slot)| {
+            let handle = (slot.upper as usize) << 32 | (i + self.kind.first());
+            slot.object.as_ref().filter(|object| wanted(handle, object)).map(|_| slot.site)
+        });
+        live.collect()
     }
 
     #[cold]

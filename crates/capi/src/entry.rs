@@ -2,6 +2,7 @@
 
 use weft_base::arguments::Out;
 use weft_base::constants::{MPI_ERR_UNSUPPORTED_OPERATION, MPI_SUCCESS};
+pub(crate) use weft_base::settings::is_checking;
 use weft_base::{Error, Result, Subject};
 pub(crate) use weft_mpi::errors::Object;
 
@@ -13,7 +14,18 @@ use core::ffi::c_int;
 /// store in every call, and a report can tell a rank that waits from one that runs.
 #[inline(always)]
 pub(crate) fn begin(call: &'static &'static str) {
-    weft_sched::current().set_call(call);
+    if is_checking() {
+        begin_checked(call);
+    } else {
+        weft_sched::current().set_call(call);
+    }
+}
+
+/// Notes the call with the place in the program where it is, which reports of the rank's state find, too.
+#[cold]
+#[inline(never)]
+fn begin_checked(call: &'static str) {
+    weft_sched::current().set_call(&weft_base::site::enter(call).call);
 }
 
 /// Ends a call: gives an error to the handler of the object it concerns.

@@ -28,6 +28,7 @@ mod broadcast;
 mod buffer;
 mod bytes;
 mod call;
+mod checking;
 mod gather;
 mod meeting;
 mod nonblocking;

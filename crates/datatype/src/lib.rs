@@ -17,9 +17,11 @@ mod layout;
 mod normalise;
 mod offsets;
 mod shared;
+mod signature;
 mod walk;
 
 pub use basic::{Basic, Class, Description, Repr};
 pub use copy::{copy, for_each_run, pack, unpack};
 pub use datatype::{Contents, Datatype, Envelope};
 pub use external::{pack_external, unpack_external};
+pub use signature::{Difference, Signature};

@@ -9,3 +9,4 @@ mod frames;
 mod writer;
 
 pub use crash::{Setup, install, install_alternate_stack};
+pub use frames::locate;

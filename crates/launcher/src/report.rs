@@ -1,8 +1,9 @@
 //! Prints what a node process reports, for people.
 
 use crate::symbols::Symbols;
+use std::collections::HashMap;
 use std::fmt::Write as _;
-use weft_base::job::{RankState, Report};
+use weft_base::job::{Place, RankState, Report};
 
 /// Ranks listed one by one before the rest is counted.
 const LISTED: usize = 20;
@@ -16,6 +17,8 @@ pub struct Printer {
     last: (String, usize),
     past_main: bool,
     in_crash: bool,
+    /// What checking mode has found: the text, and the ranks that noticed it, each as often as it did.
+    findings: HashMap<String, Vec<u32>>,
 }
 
 /// Returns a signal's name and number.
@@ -141,12 +144,17 @@ impl Printer {
                 );
             }
             Report::Deadlock { ranks } => {
+                let ranks = self.with_places(ranks);
                 eprint!(
                     "mpirun: deadlock: every rank waits, and nothing can wake any of them\n{}",
-                    describe(ranks)
+                    describe(&ranks)
                 );
             }
-            Report::Ranks { ranks } => eprint!("{}", describe(ranks)),
+            Report::Ranks { ranks } => {
+                let ranks = self.with_places(ranks);
+                eprint!("{}", describe(&ranks));
+            }
+            Report::Finding { rank, message, calls } => self.finding(*rank, message, calls),
             Report::Failed { message } => eprintln!("mpirun: {message}"),
             Report::Ended { .. } => {}
         }
@@ -175,6 +183,73 @@ impl Printer {
         }
     }
 
+    /// Says where a call is: `MPI_Send at main.c:12 (in exchange)`.
+    fn place(&mut self, place: &Place) -> String {
+        let call = if place.call.is_empty() { "a call that was not noted" } else { &place.call };
+        if place.offset == 0 {
+            return call.into();
+        }
+        let found = self.symbols.find(&place.file, place.offset, true);
+        let Some(frame) = found.first() else { return call.into() };
+        let at = frame.place.clone().unwrap_or_else(|| {
+            let name = place.file.rsplit('/').next().unwrap_or_default();
+            format!("{name}+{:#x}", place.offset)
+        });
+        let function = frame.function.as_ref().map_or_else(String::new, |name| format!(" (in {name})"));
+        format!("{call} at {at}{function}")
+    }
+
+    /// Prints a finding, unless it is known: every rank may make the same mistake.
+    fn finding(&mut self, rank: u32, message: &str, calls: &[(String, Place)]) {
+        let places: Vec<String> = calls.iter().map(|(_, place)| self.place(place)).collect();
+        let ranks = self.findings.entry(format!("{message}: {}", places.join(", "))).or_default();
+        ranks.push(rank);
+        if ranks.len() == 1 {
+            eprintln!("weft check: rank {rank}: {message}");
+            for ((role, _), place) in calls.iter().zip(places) {
+                eprintln!("  {role} in {place}");
+            }
+        }
+    }
+
+    /// Returns the number of different findings.
+    pub fn findings(&self) -> usize {
+        self.findings.len()
+    }
+
+    /// Sums up the findings, if there are any.
+    pub fn sum_up(&self) {
+        if self.findings.is_empty() {
+            return;
+        }
+        let mut repeated: Vec<_> = self.findings.iter().filter(|(_, ranks)| ranks.len() > 1).collect();
+        repeated.sort();
+        for (text, ranks) in repeated {
+            let mut different = ranks.clone();
+            different.sort_unstable();
+            different.dedup();
+            let word = if different.len() == 1 { "rank" } else { "ranks" };
+            eprintln!("weft check: {} times, by {word} {}: {text}", ranks.len(), intervals(&different));
+        }
+        let plural = if self.findings.len() == 1 { "" } else { "s" };
+        eprintln!("weft check: {} finding{plural}", self.findings.len());
+    }
+
+    /// Adds to each rank's state where it is.
+    fn with_places(&mut self, ranks: &[RankState]) -> Vec<RankState> {
+        let with_place = |state: &RankState| {
+            let text = match &state.place {
+                Some(place) if state.state.ends_with(&place.call) => {
+                    let call = state.state.len() - place.call.len();
+                    format!("{}{}", &state.state[..call], self.place(place))
+                }
+                _ => state.state.clone(),
+            };
+            RankState { state: text, place: None, ..state.clone() }
+        };
+        ranks.iter().map(with_place).collect()
+    }
+
     fn print_repetitions(&mut self) {
         if self.last.1 > 0 {
             eprintln!("  … the same {} times", self.last.1);
@@ -198,7 +273,7 @@ mod tests {
 
     #[test]
     fn ranks_with_the_same_state_are_listed_together() {
-        let state = |rank, state: &str| RankState { rank, state: state.into() };
+        let state = |rank, state: &str| RankState { rank, state: state.into(), place: None };
         let ranks =
             [state(0, "a"), state(1, "b"), state(2, "b"), state(3, "a"), state(4, "b"), state(5, "c")];
         assert_eq!(describe(&ranks), "  ranks 0, 3: a\n  ranks 1-2, 4: b\n  rank 5: c\n");

@@ -21,6 +21,8 @@ const SIGNAL_GRACE: Duration = Duration::from_secs(3);
 const TIMED_OUT: i32 = 124;
 /// Exit code of a job that ended because no rank could go on.
 const DEADLOCK: i32 = 125;
+/// Exit code of a job that would have ended with 0, if `--check=error` found something.
+const FINDINGS: i32 = 123;
 
 const ENDING: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 const FORWARDED: [i32; 3] = [libc::SIGUSR1, libc::SIGUSR2, libc::SIGCONT];
@@ -52,6 +54,7 @@ struct Supervisor {
     control_open: bool,
     killed: bool,
     signalled: Option<i32>,
+    findings_fail: bool,
 }
 
 /// Watches a job until its process is gone; returns the exit code.
@@ -80,6 +83,7 @@ pub fn supervise(node: Node, plan: &Plan) -> Result<i32, Stop> {
         control_open: true,
         killed: false,
         signalled: None,
+        findings_fail: plan.findings_fail,
     };
     supervisor.run(&signals)
 }
@@ -208,7 +212,10 @@ impl Supervisor {
 
     fn report(&mut self, report: Report) {
         if self.code.is_none()
-            || matches!(report, Report::Frame { .. } | Report::CrashEnd | Report::Ranks { .. })
+            || matches!(
+                report,
+                Report::Frame { .. } | Report::CrashEnd | Report::Ranks { .. } | Report::Finding { .. }
+            )
         {
             self.printer.print(&report);
         }
@@ -219,7 +226,7 @@ impl Supervisor {
             Report::Failed { .. } => self.settle(1, GRACE),
             Report::Ended { code } => self.settle(code & 0xff, GRACE),
             Report::Ranks { .. } => self.kill(),
-            Report::Frame { .. } | Report::CrashEnd => {}
+            Report::Frame { .. } | Report::CrashEnd | Report::Finding { .. } => {}
         }
     }
 
@@ -227,8 +234,10 @@ impl Supervisor {
     fn finish(&mut self, status: std::process::ExitStatus) -> i32 {
         use std::os::unix::process::ExitStatusExt;
         self.printer.finish();
+        self.printer.sum_up();
         if let Some(code) = self.code {
-            return code;
+            let fails = code == 0 && self.findings_fail && self.printer.findings() > 0;
+            return if fails { FINDINGS } else { code };
         }
         match (status.signal(), status.code()) {
             (Some(signal), _) => {

@@ -26,6 +26,11 @@ pub struct DatatypeState {
 }
 
 impl DatatypeState {
+    /// Lists the handles of unnamed predefined types, which nobody frees.
+    pub(crate) fn unnamed_handles(&self) -> Vec<usize> {
+        self.unnamed.lock().iter().map(|(_, _, handle)| handle.0).collect()
+    }
+
     /// Returns the place for attributes of a live handle.
     pub(crate) fn attributes(&self, datatype: abi::Datatype) -> Arc<Attributes> {
         self.attributes.lock().entry(datatype.0).or_default().clone()

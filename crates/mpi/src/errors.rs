@@ -54,6 +54,13 @@ pub struct UserHandler {
     references: AtomicUsize,
 }
 
+impl UserHandler {
+    /// Tells whether the program still holds the handle.
+    pub(crate) fn is_held(&self) -> bool {
+        self.references.load(Ordering::Relaxed) > 0
+    }
+}
+
 /// The kind of object an error handler was created for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandlerKind {

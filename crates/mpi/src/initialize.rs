@@ -2,7 +2,7 @@
 
 use crate::messages::Messages;
 use crate::process::{FINALIZED, INITIALIZED, NOT_INITIALIZED, Process};
-use crate::{check, communicators, host};
+use crate::{check, checking, communicators, host};
 use core::ffi::{c_char, c_int};
 use weft_base::constants::*;
 use weft_base::{Error, Out, Result, abi};
@@ -83,6 +83,7 @@ pub fn finalize() -> Result {
     world.attributes.delete_at_end(MPI_COMM_WORLD.0)?;
     // Peers may still need this rank's buffers (a rendezvous send whose request was freed).
     world.team.barrier()?;
+    checking::report_left(process);
     process.world.clear();
     process.discard_derived(0);
     process.set_phase(FINALIZED);

@@ -5,6 +5,7 @@ use core::ffi::{c_int, c_void};
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use weft_base::constants::*;
+use weft_base::site::{self, Site};
 use weft_base::{Error, Out, Result, Subject, abi};
 use weft_sync::Lock;
 
@@ -40,6 +41,8 @@ pub struct Keyval {
     /// 0 for none, else a user's function.
     pub(crate) delete: usize,
     pub(crate) extra_state: usize,
+    /// The call that created it, in checking mode.
+    site: Option<&'static Site>,
 }
 
 /// A key by number. One that the program has freed goes on as long as attributes use it: they may still be read and
@@ -97,7 +100,7 @@ impl Keyvals {
         }
         let number = FIRST_KEYVAL + table.created;
         table.created += 1;
-        let key = Keyval { number, kind, copy, delete, extra_state };
+        let key = Keyval { number, kind, copy, delete, extra_state, site: site::current() };
         table.entries.insert(number, Entry::Live(Arc::new(key)));
         number
     }
@@ -141,6 +144,16 @@ impl Keyvals {
         self.remove(kind, keyval.get_at(0))?;
         keyval.set(MPI_KEYVAL_INVALID);
         Ok(())
+    }
+
+    /// Lists the keys that the program has not freed: what for, and the call that created them.
+    pub(crate) fn left(&self) -> Vec<(&'static str, Option<&'static Site>)> {
+        let table = self.0.lock();
+        let live = table.entries.values().filter_map(|entry| match entry {
+            Entry::Live(key) => Some((key.kind.name(), key.site)),
+            Entry::Freed(_) => None,
+        });
+        live.collect()
     }
 
     fn remove(&self, kind: Kind, keyval: c_int) -> Result {

@@ -9,6 +9,8 @@ pub mod blocking_collectives;
 pub mod buffers;
 pub mod callbacks;
 pub mod check;
+pub(crate) mod checking;
+pub mod collective_checks;
 pub(crate) mod collective_forms;
 pub(crate) mod collectives;
 pub mod communicators;

@@ -60,6 +60,7 @@ pub fn session_finalize(session: Out<abi::Session>) -> Result {
     let process = Process::any();
     let handle = session.get_at(0);
     process.session(handle)?;
+    crate::checking::report_derived(process, handle.0);
     process.discard_derived(handle.0);
     process.sessions.remove(handle.0)?;
     process.uncount_session();

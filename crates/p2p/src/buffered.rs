@@ -12,6 +12,7 @@ use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation};
 use std::sync::Arc;
 use weft_base::constants::*;
+use weft_base::site::{self, Site};
 use weft_base::{Error, Result, abi};
 use weft_sched::Thread;
 use weft_sync::Lock;
@@ -51,6 +52,8 @@ struct Attached {
     address: *mut u8,
     size: usize,
     automatic: bool,
+    /// The call that attached it, in checking mode.
+    site: Option<&'static Site>,
     /// In order of offset.
     segments: Vec<Segment>,
     /// Where the newest message ends.
@@ -98,6 +101,13 @@ fn find_space(
 #[derive(Default)]
 pub struct Buffers(Lock<Vec<Attached>>);
 
+impl Buffers {
+    /// Lists the calls that attached the buffers there are.
+    pub(crate) fn left(&self) -> Vec<Option<&'static Site>> {
+        self.0.lock().iter().map(|attached| attached.site).collect()
+    }
+}
+
 impl Engine {
     /// Attaches a buffer.
     ///
@@ -121,7 +131,15 @@ impl Engine {
                 "a buffer for buffered sends is attached already; detach it first",
             ));
         }
-        buffers.push(Attached { scope, address, size, automatic, segments: Vec::new(), tail: 0 });
+        buffers.push(Attached {
+            scope,
+            address,
+            size,
+            automatic,
+            site: site::current(),
+            segments: Vec::new(),
+            tail: 0,
+        });
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! The receiving side of one rank: its queues, its rings, its requests, and who sleeps.
 #![allow(unsafe_code)]
 
+use crate::checking::Kept;
 use crate::engine::{envelope_of, finish};
 use crate::matching::{Envelope, Holds, Position, Queue};
 use crate::operation::{Buffer, Operation};
@@ -42,6 +43,8 @@ pub(crate) enum Payload {
     Inline([u8; PAYLOAD]),
     /// A copy in memory of the library.
     Pooled(Block),
+    /// A copy with what checking mode wants to know.
+    Checked(Box<Kept>),
     /// Still with the sender, whose operation this is.
     Remote(Reference),
 }
@@ -52,6 +55,7 @@ impl Payload {
         match self {
             Self::Inline(_) => 128,
             Self::Pooled(block) => block.cost(),
+            Self::Checked(kept) => 128 + kept.data.len() as u64,
             Self::Remote(_) => 0,
         }
     }

@@ -29,12 +29,14 @@
 //! No thread switches while it holds a lock of this module: all waiting is outside, and copies of any length, too.
 #![allow(unsafe_code)]
 
+use crate::checking::{Kept, Origin, matched};
 use crate::endpoint::{Endpoint, Message, Payload, State};
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, Outcome, received};
 use std::sync::atomic::{Ordering, fence};
 use weft_base::abi::Status;
-use weft_base::{Result, constants::*, settings};
+use weft_base::settings::{self, is_checking};
+use weft_base::{Result, constants::*};
 use weft_local::{Header, PAYLOAD};
 use weft_sched::Thread;
 use weft_sync::LockGuard;
@@ -56,7 +58,9 @@ pub struct Limits {
 /// The settings.
 impl Default for Limits {
     fn default() -> Self {
-        let (rings, spins) = (settings::RINGS.get() as usize, settings::SPINS.get() as u32);
+        // What goes through a ring is not checked.
+        let rings = if is_checking() { 0 } else { settings::RINGS.get() as usize };
+        let spins = settings::SPINS.get() as u32;
         Self { eager: settings::EAGER.get(), unexpected: settings::UNEXPECTED.get(), rings, spins }
     }
 }
@@ -124,6 +128,9 @@ impl Engine {
 
     #[inline(never)]
     unsafe fn send_locked(&self, me: &Endpoint, target: u32, envelope: Envelope, data: Buffer, mode: Mode) {
+        if is_checking() {
+            me.requests().pending.look(me.rank(), &data, false);
+        }
         // SAFETY: the caller's promise; the operation stays here until it is complete.
         unsafe {
             if data.bytes > self.limits.eager || !self.deliver(me, target, envelope, &data, mode, None) {
@@ -219,6 +226,10 @@ impl Engine {
         if let Some((_, receive)) = state.posted.take(&envelope) {
             drop(state);
             let receive = receive.get();
+            if is_checking() {
+                let posted = Origin::of(&receive.buffer(), receive.site());
+                matched(target, &envelope, &Origin::of(data, None), &posted);
+            }
             // SAFETY: both buffers are as their owners promised; the receive is ours since it left the queue.
             unsafe { receive.copy(data, &receive.buffer()) };
             finish(receive, &envelope, data.bytes);
@@ -229,7 +240,13 @@ impl Engine {
             && state.unexpected_bytes < self.limits.unexpected;
         if eager {
             // SAFETY: the data is as promised; the payload has room for it.
-            let payload = unsafe { state.pool.store(data.bytes, |out| data.pack_into(out)) };
+            let payload = unsafe {
+                if is_checking() {
+                    Payload::Checked(Box::new(Kept::new(data)))
+                } else {
+                    state.pool.store(data.bytes, |out| data.pack_into(out))
+                }
+            };
             state.unexpected_bytes += payload.cost();
             endpoint.add_unexpected(&mut state, envelope, Message { bytes: data.bytes, payload });
         } else if let Some(operation) = operation {
@@ -259,6 +276,9 @@ impl Engine {
         pattern: Envelope,
         buffer: Buffer,
     ) -> (Status, Result) {
+        if is_checking() {
+            me.requests().pending.look(me.rank(), &buffer, true);
+        }
         let ring = match source {
             Some(rank) => me.ring_from(rank),
             None => None,
@@ -414,9 +434,20 @@ impl Endpoint {
             Payload::Remote(send) => {
                 drop(state);
                 let send = send.get();
+                if is_checking() {
+                    let sent = Origin::of(&send.buffer(), send.site());
+                    matched(self.rank(), &envelope, &sent, &Origin::of(buffer, None));
+                }
                 // SAFETY: both buffers are as their owners promised; the send is ours since it left the queue.
                 unsafe { send.copy(&send.buffer(), buffer) };
                 finish(send, &envelope, bytes);
+            }
+            Payload::Checked(ref kept) => {
+                state.unexpected_bytes -= message.payload.cost();
+                drop(state);
+                matched(self.rank(), &envelope, &kept.origin, &Origin::of(buffer, None));
+                // SAFETY: the payload holds `bytes` bytes.
+                unsafe { buffer.unpack_from(kept.data.as_ptr(), bytes) };
             }
             Payload::Inline(ref data) => {
                 state.unexpected_bytes -= message.payload.cost();

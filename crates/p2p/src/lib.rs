@@ -4,6 +4,7 @@
 //! large messages that both sides copy, `matching` for the pure core.
 
 mod buffered;
+mod checking;
 mod endpoint;
 mod engine;
 pub mod matching;

@@ -9,6 +9,7 @@ use crate::operation::{Buffer, Operation, Outcome};
 use crate::probe::Matched;
 use crate::requests::{COMPLETED_SEND, Content, Kind, Recipe, Slot, release_detached};
 use weft_base::constants::*;
+use weft_base::settings::is_checking;
 use weft_base::{Error, Result, abi};
 use weft_datatype::Datatype;
 
@@ -67,7 +68,7 @@ impl Engine {
         mode: Mode,
         comm: abi::Comm,
     ) -> abi::Request {
-        if mode == Mode::Standard && data.bytes() <= self.limits().eager {
+        if mode == Mode::Standard && !is_checking() && data.bytes() <= self.limits().eager {
             // The usual case is complete at once and needs no request: look before making one.
             // SAFETY: the caller's promise.
             if unsafe { self.send_if_eager(me, target, envelope, &data) } {
@@ -262,6 +263,9 @@ impl Engine {
             return Err(Error::new(MPI_ERR_REQUEST, "request is not persistent"));
         };
         slot.operation.reset(buffer);
+        if is_checking() {
+            me.requests().note_begin(slot, buffer);
+        }
         // SAFETY: the promise of `persistent`; slots stay in place.
         unsafe {
             match recipe {

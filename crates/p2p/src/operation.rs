@@ -31,7 +31,8 @@ use core::cell::UnsafeCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use weft_base::abi::Status;
 use weft_base::constants::{MPI_ERR_TRUNCATE, MPI_SUCCESS};
-use weft_base::settings::SHARE_FROM;
+use weft_base::settings::{SHARE_FROM, is_checking};
+use weft_base::site::{self, Site};
 use weft_base::{Error, Result};
 use weft_datatype::Datatype;
 use weft_sched::Thread;
@@ -182,6 +183,8 @@ struct Fields {
     outcome: Outcome,
     /// Whether the thread the word named completed the operation itself.
     settled: bool,
+    /// The call that put it into matching; only in checking mode.
+    site: Option<&'static Site>,
 }
 
 // SAFETY: the word is atomic, and the protocol of the module's page gives every other field one owner at a time.
@@ -198,7 +201,7 @@ impl Operation {
             word: AtomicUsize::new(PENDING),
             buffer: UnsafeCell::new(buffer),
             transfer: Transfer::new(),
-            fields: UnsafeCell::new(Fields { position: None, outcome, settled: false }),
+            fields: UnsafeCell::new(Fields { position: None, outcome, settled: false, site: None }),
         }
     }
 
@@ -268,6 +271,16 @@ impl Operation {
     pub(crate) fn set_position(&self, position: Option<Position>) {
         // SAFETY: written and read only under the endpoint's lock while the operation is in matching.
         unsafe { (*self.fields.get()).position = position }
+        if is_checking() {
+            // SAFETY: as above.
+            unsafe { (*self.fields.get()).site = site::current() }
+        }
+    }
+
+    /// Returns the call that put it into matching, in checking mode. For whoever took it out.
+    pub(crate) fn site(&self) -> Option<&'static Site> {
+        // SAFETY: as above; it is not changed later.
+        unsafe { (*self.fields.get()).site }
     }
 
     /// Returns where the operation waits to be matched. Under the lock of that endpoint.

@@ -11,6 +11,7 @@
 //! Other chapters put their own kind of request behind the same handle as [`Work`].
 #![allow(unsafe_code)]
 
+use crate::checking::Pending;
 use crate::engine::Mode;
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, received};
@@ -21,6 +22,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use weft_base::abi::{self, Status};
 use weft_base::constants::*;
 use weft_base::handle;
+use weft_base::settings::is_checking;
 use weft_base::{Error, Result};
 use weft_datatype::Datatype;
 use weft_sched::Thread;
@@ -251,6 +253,8 @@ pub struct Requests {
     rank: u32,
     chunks: [AtomicPtr<Slot>; CHUNKS],
     free: Lock<FreeList>,
+    /// What checking mode knows of them.
+    pub(crate) pending: Pending,
 }
 
 /// Splits an index into chunk and place: chunk k holds `FIRST_CHUNK << k` slots.
@@ -266,6 +270,7 @@ impl Requests {
             rank,
             chunks: [const { AtomicPtr::new(core::ptr::null_mut()) }; CHUNKS],
             free: Lock::new(FreeList { indices: Vec::new(), length: 0, created: 0 }),
+            pending: Pending::default(),
         }
     }
 
@@ -351,9 +356,31 @@ impl Requests {
             *kept = buffer;
         }
         slot.operation.reset(buffer);
+        if is_checking() {
+            self.pending.add(index);
+            if active {
+                self.note_begin(slot, buffer);
+            }
+        }
         let phase = if active { ACTIVE } else { INACTIVE };
         slot.tag.store(tag(slot.generation(), phase), Ordering::Release);
         slot
+    }
+
+    /// Tells checking mode that a request's operation begins.
+    #[cold]
+    pub(crate) fn note_begin(&self, slot: &Slot, buffer: Buffer) {
+        let writes = !matches!(slot.content().kind, Kind::Send { .. });
+        self.pending.begin(self.rank, slot.index, buffer, writes);
+    }
+
+    /// Tells checking mode that a request's operation has ended.
+    #[cold]
+    fn note_end(&self, slot: &Slot, forget: bool) {
+        if let Kind::Pair { send } = slot.content().kind {
+            self.pending.end(self.rank, send, forget);
+        }
+        self.pending.end(self.rank, slot.index, forget);
     }
 
     /// Puts other chapters' work behind a request handle; `active` is false for a persistent request.
@@ -512,12 +539,18 @@ impl Requests {
             slot.tag
                 .compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed)
                 .map_err(|_| self.bad_handle(handle))?;
+            if is_checking() {
+                self.note_end(slot, false);
+            }
             return Ok(completion);
         }
         // The generation moves on at once; the phase becomes free, so no handle finds the slot.
         slot.tag
             .compare_exchange(from, tag(generation, FREE), Ordering::AcqRel, Ordering::Relaxed)
             .map_err(|_| self.bad_handle(handle))?;
+        if is_checking() {
+            self.note_end(slot, true);
+        }
         let ended = match &slot.content().kind {
             Kind::Work(work) => work.finish(),
             _ => Self::outcome(slot),
@@ -563,6 +596,12 @@ impl Requests {
         slot.tag
             .compare_exchange(now, tag(generation, phase), Ordering::AcqRel, Ordering::Relaxed)
             .map_err(|_| self.bad_handle(handle))?;
+        if is_checking() {
+            if let Kind::Pair { send } = slot.content().kind {
+                self.pending.free(send);
+            }
+            self.pending.free(slot.index);
+        }
         match &slot.content().kind {
             Kind::Work(work) => {
                 if in_progress && !work.abandon() {
@@ -615,6 +654,9 @@ impl Requests {
 
     /// Makes a request inactive again whose start failed.
     pub(crate) fn deactivate(&self, slot: &Slot) {
+        if is_checking() {
+            self.note_end(slot, false);
+        }
         slot.tag.store(tag(slot.generation(), INACTIVE), Ordering::Release);
     }
 

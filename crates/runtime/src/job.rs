@@ -5,7 +5,7 @@ use crate::control::Control;
 use crate::environment::Vector;
 use crate::node::{flush, leave_at_once};
 use crate::ranks::Start;
-use crate::{limits, threads};
+use crate::{findings, limits, threads};
 use core::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
@@ -114,6 +114,7 @@ impl Held {
             weft_diagnose::Setup { fd: control.fd(), rank: crashed_rank, overflowed: threads::overflowed };
         weft_diagnose::install(setup).map_err(|error| format!("no stack for the crash handler: {error}"))?;
         weft_mpi::host::install(Box::leak(Box::new(Host(held))));
+        findings::install();
         held.announce_program();
         threads::start(&held.description)?;
         held.load()?;
@@ -304,13 +305,23 @@ impl Held {
         leave_at_once(125)
     }
 
+    /// Sends a report.
+    pub fn send(&self, report: &Report) {
+        self.control.send(report);
+    }
+
     fn states(&self) -> Vec<RankState> {
         let state = |rank: usize| match self.phases[rank].load(Ordering::Acquire) {
             phase::LOADING => "is being loaded".to_owned(),
             phase::ENDED => "has ended".into(),
             _ => weft_sched::thread_of(rank as u32).map_or_else(String::new, threads::describe),
         };
-        (0..self.copies.len()).map(|rank| RankState { rank: rank as u32, state: state(rank) }).collect()
+        let place = |rank: usize| match self.phases[rank].load(Ordering::Acquire) {
+            phase::STARTED => weft_sched::thread_of(rank as u32).and_then(findings::place_of),
+            _ => None,
+        };
+        let ranks = 0..self.copies.len();
+        ranks.map(|rank| RankState { rank: rank as u32, state: state(rank), place: place(rank) }).collect()
     }
 
     fn describe(&self) -> Report {

@@ -2,6 +2,7 @@
 
 mod control;
 mod environment;
+mod findings;
 pub mod hooks;
 mod job;
 mod limits;

@@ -121,6 +121,11 @@ impl Thread {
         unsafe { *self.call.load(Ordering::Relaxed) }
     }
 
+    /// Returns the address of what [`Thread::set_call`] noted.
+    pub fn call_address(&self) -> usize {
+        self.call.load(Ordering::Relaxed) as usize
+    }
+
     /// Returns the addresses of the thread's stack, the guard below it included. Empty if unknown.
     pub fn stack(&self) -> Range<usize> {
         self.stack[0].load(Ordering::Relaxed)..self.stack[1].load(Ordering::Relaxed)

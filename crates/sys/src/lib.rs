@@ -2,6 +2,7 @@
 //!
 //! The only crate with raw system calls. Everything here is Linux; a function says what it needs beyond 5.4.
 
+pub mod caller;
 pub mod clock;
 pub mod cpu;
 pub mod futex;

@@ -5,9 +5,10 @@ int main(int argc, char **argv) {
   check_init(&argc, &argv);
   int size, turn = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  MPI_Datatype every_other;
-  MPI_Type_vector(1, 1, 2, MPI_INT, &every_other);
-  MPI_Type_create_resized(every_other, 0, 2 * sizeof(int), &every_other);
+  MPI_Datatype one, every_other;
+  MPI_Type_vector(1, 1, 2, MPI_INT, &one);
+  MPI_Type_create_resized(one, 0, 2 * sizeof(int), &every_other);
+  MPI_Type_free(&one);
   MPI_Type_commit(&every_other);
   for (int c = 0; c < VALUE_COUNTS; c++)
     for (int root = 0; root < size; root++, turn++) {

@@ -159,6 +159,7 @@ int main(int argc, char **argv) {
       CHECK_OK(MPI_Request_free(&requests[i]));
 
   // An error in a list: all statuses say how they ended, also those of null and inactive requests.
+  const int two[2] = {0, 0};
   for (int way = 0; way < 4; way++) {
     CHECK_OK(MPI_Irecv(&in[0], 1, MPI_INT, rank, 1, MPI_COMM_WORLD, &requests[0]));
     requests[1] = MPI_REQUEST_NULL;
@@ -166,7 +167,7 @@ int main(int argc, char **argv) {
     CHECK_OK(MPI_Start(&requests[2]));
     CHECK_OK(MPI_Irecv(&in[3], 1, MPI_INT, rank, 3, MPI_COMM_WORLD, &requests[3]));
     CHECK_OK(MPI_Send(&out, 1, MPI_INT, rank, 1, MPI_COMM_WORLD));
-    CHECK_OK(MPI_Send(in, 2, MPI_INT, rank, 2, MPI_COMM_WORLD));
+    CHECK_OK(MPI_Send(two, 2, MPI_INT, rank, 2, MPI_COMM_WORLD));
     CHECK_OK(MPI_Send(&out, 1, MPI_INT, rank, 3, MPI_COMM_WORLD));
     spoil();
     flag = 1, count = N;

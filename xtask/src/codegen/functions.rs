@@ -185,8 +185,46 @@ fn call(procedure: &Procedure, large: bool, module: &str, arguments: &[Argument]
         // Its value is no error code; nothing it does can wait, so reports need not know of it.
         _ => return value,
     };
-    format!("entry::begin(&\"{name}\");\n{call}{end}")
+    let check = if CHECKED.contains(&procedure.rust_name().as_str()) {
+        let path = format!(
+            "weft_mpi::collective_checks::{}(\"{name}\", {})",
+            procedure.rust_name(),
+            values.join(", ")
+        );
+        let check = match arguments.iter().any(|a| a.wraps) {
+            true => format!("// SAFETY: as below.\nlet outcome = unsafe {{ {path} }};\n"),
+            false => format!("let outcome = {path};\n"),
+        };
+        format!(
+            "if entry::is_checking() {{\n{check}if outcome.is_err() {{\n\
+             return entry::finish(\"{name}\", outcome, {object});\n}}\n}}\n"
+        )
+    } else {
+        String::new()
+    };
+    format!("entry::begin(&\"{name}\");\n{check}{call}{end}")
 }
+
+/// The collective operations that checking mode looks at before they begin.
+const CHECKED: [&str; 17] = [
+    "barrier",
+    "bcast",
+    "gather",
+    "gatherv",
+    "scatter",
+    "scatterv",
+    "allgather",
+    "allgatherv",
+    "alltoall",
+    "alltoallv",
+    "alltoallw",
+    "reduce",
+    "allreduce",
+    "scan",
+    "exscan",
+    "reduce_scatter",
+    "reduce_scatter_block",
+];
 
 /// Tells whether an `int` it returns is its value and not an error code.
 fn returns_value(procedure: &Procedure) -> bool {

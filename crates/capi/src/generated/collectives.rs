@@ -28,6 +28,21 @@ unsafe extern "C" fn PMPI_Allgather(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Allgather");
+    if entry::is_checking() {
+        let outcome = weft_mpi::collective_checks::allgather(
+            "MPI_Allgather",
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            comm,
+        );
+        if outcome.is_err() {
+            return entry::finish("MPI_Allgather", outcome, || Object::Communicator(comm));
+        }
+    }
     let result = weft_mpi::blocking_collectives::allgather(
         sendbuf,
         Count::from(sendcount),
@@ -63,6 +78,21 @@ unsafe extern "C" fn PMPI_Allgather_c(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Allgather_c");
+    if entry::is_checking() {
+        let outcome = weft_mpi::collective_checks::allgather(
+            "MPI_Allgather_c",
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            comm,
+        );
+        if outcome.is_err() {
+            return entry::finish("MPI_Allgather_c", outcome, || Object::Communicator(comm));
+        }
+    }
     let result = weft_mpi::blocking_collectives::allgather(
         sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
     );
@@ -177,6 +207,25 @@ unsafe extern "C" fn PMPI_Allgatherv(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Allgatherv");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        let outcome = unsafe {
+            weft_mpi::collective_checks::allgatherv(
+                "MPI_Allgatherv",
+                sendbuf,
+                Count::from(sendcount),
+                sendtype,
+                recvbuf,
+                Counts::Int(In::new(recvcounts)),
+                Counts::Int(In::new(displs)),
+                recvtype,
+                comm,
+            )
+        };
+        if outcome.is_err() {
+            return entry::finish("MPI_Allgatherv", outcome, || Object::Communicator(comm));
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::blocking_collectives::allgatherv(
@@ -215,6 +264,25 @@ unsafe extern "C" fn PMPI_Allgatherv_c(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Allgatherv_c");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        let outcome = unsafe {
+            weft_mpi::collective_checks::allgatherv(
+                "MPI_Allgatherv_c",
+                sendbuf,
+                sendcount,
+                sendtype,
+                recvbuf,
+                Counts::Count(In::new(recvcounts)),
+                Counts::Aint(In::new(displs)),
+                recvtype,
+                comm,
+            )
+        };
+        if outcome.is_err() {
+            return entry::finish("MPI_Allgatherv_c", outcome, || Object::Communicator(comm));
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::blocking_collectives::allgatherv(
@@ -335,6 +403,20 @@ unsafe extern "C" fn PMPI_Allreduce(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Allreduce");
+    if entry::is_checking() {
+        let outcome = weft_mpi::collective_checks::allreduce(
+            "MPI_Allreduce",
+            sendbuf,
+            recvbuf,
+            Count::from(count),
+            datatype,
+            op,
+            comm,
+        );
+        if outcome.is_err() {
+            return entry::finish("MPI_Allreduce", outcome, || Object::Communicator(comm));
+        }
+    }
     let result =
         weft_mpi::blocking_collectives::allreduce(sendbuf, recvbuf, Count::from(count), datatype, op, comm);
     entry::finish("MPI_Allreduce", result, || Object::Communicator(comm))
@@ -350,6 +432,20 @@ unsafe extern "C" fn PMPI_Allreduce_c(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Allreduce_c");
+    if entry::is_checking() {
+        let outcome = weft_mpi::collective_checks::allreduce(
+            "MPI_Allreduce_c",
+            sendbuf,
+            recvbuf,
+            count,
+            datatype,
+            op,
+            comm,
+        );
+        if outcome.is_err() {
+            return entry::finish("MPI_Allreduce_c", outcome, || Object::Communicator(comm));
+        }
+    }
     let result = weft_mpi::blocking_collectives::allreduce(sendbuf, recvbuf, count, datatype, op, comm);
     entry::finish("MPI_Allreduce_c", result, || Object::Communicator(comm))
 }
@@ -421,6 +517,21 @@ unsafe extern "C" fn PMPI_Alltoall(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Alltoall");
+    if entry::is_checking() {
+        let outcome = weft_mpi::collective_checks::alltoall(
+            "MPI_Alltoall",
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            comm,
+        );
+        if outcome.is_err() {
+            return entry::finish("MPI_Alltoall", outcome, || Object::Communicator(comm));
+        }
+    }
     let result = weft_mpi::blocking_collectives::alltoall(
         sendbuf,
         Count::from(sendcount),
@@ -456,6 +567,21 @@ unsafe extern "C" fn PMPI_Alltoall_c(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Alltoall_c");
+    if entry::is_checking() {
+        let outcome = weft_mpi::collective_checks::alltoall(
+            "MPI_Alltoall_c",
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            comm,
+        );
+        if outcome.is_err() {
+            return entry::finish("MPI_Alltoall_c", outcome, || Object::Communicator(comm));
+        }
+    }
     let result = weft_mpi::blocking_collectives::alltoall(
         sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
     );
@@ -571,6 +697,26 @@ unsafe extern "C" fn PMPI_Alltoallv(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Alltoallv");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        let outcome = unsafe {
+            weft_mpi::collective_checks::alltoallv(
+                "MPI_Alltoallv",
+                sendbuf,
+                Counts::Int(In::new(sendcounts)),
+                Counts::Int(In::new(sdispls)),
+                sendtype,
+                recvbuf,
+                Counts::Int(In::new(recvcounts)),
+                Counts::Int(In::new(rdispls)),
+                recvtype,
+                comm,
+            )
+        };
+        if outcome.is_err() {
+            return entry::finish("MPI_Alltoallv", outcome, || Object::Communicator(comm));
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::blocking_collectives::alltoallv(
@@ -611,6 +757,26 @@ unsafe extern "C" fn PMPI_Alltoallv_c(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Alltoallv_c");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        let outcome = unsafe {
+            weft_mpi::collective_checks::alltoallv(
+                "MPI_Alltoallv_c",
+                sendbuf,
+                Counts::Count(In::new(sendcounts)),
+                Counts::Aint(In::new(sdispls)),
+                sendtype,
+                recvbuf,
+                Counts::Count(In::new(recvcounts)),
+                Counts::Aint(In::new(rdispls)),
+                recvtype,
+                comm,
+            )
+        };
+        if outcome.is_err() {
+            return entry::finish("MPI_Alltoallv_c", outcome, || Object::Communicator(comm));
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::blocking_collectives::alltoallv(
@@ -739,6 +905,26 @@ unsafe extern "C" fn PMPI_Alltoallw(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Alltoallw");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        let outcome = unsafe {
+            weft_mpi::collective_checks::alltoallw(
+                "MPI_Alltoallw",
+                sendbuf,
+                Counts::Int(In::new(sendcounts)),
+                Counts::Int(In::new(sdispls)),
+                In::new(sendtypes),
+                recvbuf,
+                Counts::Int(In::new(recvcounts)),
+                Counts::Int(In::new(rdispls)),
+                In::new(recvtypes),
+                comm,
+            )
+        };
+        if outcome.is_err() {
+            return entry::finish("MPI_Alltoallw", outcome, || Object::Communicator(comm));
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::blocking_collectives::alltoallw(
@@ -769,6 +955,26 @@ unsafe extern "C" fn PMPI_Alltoallw_c(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Alltoallw_c");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        let outcome = unsafe {
+            weft_mpi::collective_checks::alltoallw(
+                "MPI_Alltoallw_c",
+                sendbuf,
+                Counts::Count(In::new(sendcounts)),
+                Counts::Aint(In::new(sdispls)),
+                In::new(sendtypes),
+                recvbuf,
+                Counts::Count(In::new(recvcounts)),
+                Counts::Aint(In::new(rdispls)),
+                In::new(recvtypes),
+                comm,
+            )
+        };
+        if outcome.is_err() {
+            return entry::finish("MPI_Alltoallw_c", outcome, || Object::Communicator(comm));
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::blocking_collectives::alltoallw(
@@ -857,6 +1063,12 @@ unsafe extern "C" fn PMPI_Alltoallw_init_c(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Barrier(comm: abi::Comm) -> c_int {
     entry::begin(&"MPI_Barrier");
+    if entry::is_checking() {
+        let outcome = weft_mpi::collective_checks::barrier("MPI_Barrier", comm);
+        if outcome.is_err() {
+            return entry::finish("MPI_Barrier", outcome, || Object::Communicator(comm));
+        }
+    }
     let result = weft_mpi::blocking_collectives::barrier(comm);
     entry::finish("MPI_Barrier", result, || Object::Communicator(comm))
 }
@@ -882,6 +1094,13 @@ unsafe extern "C" fn PMPI_Bcast(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Bcast");
+    if entry::is_checking() {
+        let outcome =
+            weft_mpi::collective_checks::bcast("MPI_Bcast", buffer, Count::from(count), datatype, root, comm);
+        if outcome.is_err() {
+            return entry::finish("MPI_Bcast", outcome, || Object::Communicator(comm));
+        }
+    }
     let result = weft_mpi::blocking_collectives::bcast(buffer, Count::from(count), datatype, root, comm);
     entry::finish("MPI_Bcast", result, || Object::Communicator(comm))
 }
@@ -895,6 +1114,12 @@ unsafe extern "C" fn PMPI_Bcast_c(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Bcast_c");
+    if entry::is_checking() {
+        let outcome = weft_mpi::collective_checks::bcast("MPI_Bcast_c", buffer, count, datatype, root, comm);
+        if outcome.is_err() {
+            return entry::finish("MPI_Bcast_c", outcome, || Object::Communicator(comm));
+        }
+    }
     let result = weft_mpi::blocking_collectives::bcast(buffer, count, datatype, root, comm);
     entry::finish("MPI_Bcast_c", result, || Object::Communicator(comm))
 }
@@ -961,6 +1186,20 @@ unsafe extern "C" fn PMPI_Exscan(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Exscan");
+    if entry::is_checking() {
+        let outcome = weft_mpi::collective_checks::exscan(
+            "MPI_Exscan",
+            sendbuf,
+            recvbuf,
+            Count::from(count),
+            datatype,
+            op,
+            comm,
+        );
+        if outcome.is_err() {
+            return entry::finish("MPI_Exscan", outcome, || Object::Communicator(comm));
+        }
+    }
     let result =
         weft_mpi::blocking_collectives::exscan(sendbuf, recvbuf, Count::from(count), datatype, op, comm);
     entry::finish("MPI_Exscan", result, || Object::Communicator(comm))
@@ -976,6 +1215,13 @@ unsafe extern "C" fn PMPI_Exscan_c(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Exscan_c");
+    if entry::is_checking() {
+        let outcome =
+            weft_mpi::collective_checks::exscan("MPI_Exscan_c", sendbuf, recvbuf, count, datatype, op, comm);
+        if outcome.is_err() {
+            return entry::finish("MPI_Exscan_c", outcome, || Object::Communicator(comm));
+        }
+    }
     let result = weft_mpi::blocking_collectives::exscan(sendbuf, recvbuf, count, datatype, op, comm);
     entry::finish("MPI_Exscan_c", result, || Object::Communicator(comm))
 }
@@ -1048,6 +1294,22 @@ unsafe extern "C" fn PMPI_Gather(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Gather");
+    if entry::is_checking() {
+        let outcome = weft_mpi::collective_checks::gather(
+            "MPI_Gather",
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            root,
+            comm,
+        );
+        if outcome.is_err() {
+            return entry::finish("MPI_Gather", outcome, || Object::Communicator(comm));
+        }
+    }
     let result = weft_mpi::blocking_collectives::gather(
         sendbuf,
         Count::from(sendcount),
@@ -1085,6 +1347,22 @@ unsafe extern "C" fn PMPI_Gather_c(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Gather_c");
+    if entry::is_checking() {
+        let outcome = weft_mpi::collective_checks::gather(
+            "MPI_Gather_c",
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            root,
+            comm,
+        );
+        if outcome.is_err() {
+            return entry::finish("MPI_Gather_c", outcome, || Object::Communicator(comm));
+        }
+    }
     let result = weft_mpi::blocking_collectives::gather(
         sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
     );
@@ -1204,6 +1482,26 @@ unsafe extern "C" fn PMPI_Gatherv(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Gatherv");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        let outcome = unsafe {
+            weft_mpi::collective_checks::gatherv(
+                "MPI_Gatherv",
+                sendbuf,
+                Count::from(sendcount),
+                sendtype,
+                recvbuf,
+                Counts::Int(In::new(recvcounts)),
+                Counts::Int(In::new(displs)),
+                recvtype,
+                root,
+                comm,
+            )
+        };
+        if outcome.is_err() {
+            return entry::finish("MPI_Gatherv", outcome, || Object::Communicator(comm));
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::blocking_collectives::gatherv(
@@ -1244,6 +1542,26 @@ unsafe extern "C" fn PMPI_Gatherv_c(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Gatherv_c");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        let outcome = unsafe {
+            weft_mpi::collective_checks::gatherv(
+                "MPI_Gatherv_c",
+                sendbuf,
+                sendcount,
+                sendtype,
+                recvbuf,
+                Counts::Count(In::new(recvcounts)),
+                Counts::Aint(In::new(displs)),
+                recvtype,
+                root,
+                comm,
+            )
+        };
+        if outcome.is_err() {
+            return entry::finish("MPI_Gatherv_c", outcome, || Object::Communicator(comm));
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::blocking_collectives::gatherv(
@@ -2491,6 +2809,21 @@ unsafe extern "C" fn PMPI_Reduce(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Reduce");
+    if entry::is_checking() {
+        let outcome = weft_mpi::collective_checks::reduce(
+            "MPI_Reduce",
+            sendbuf,
+            recvbuf,
+            Count::from(count),
+            datatype,
+            op,
+            root,
+            comm,
+        );
+        if outcome.is_err() {
+            return entry::finish("MPI_Reduce", outcome, || Object::Communicator(comm));
+        }
+    }
     let result = weft_mpi::blocking_collectives::reduce(
         sendbuf,
         recvbuf,
@@ -2514,6 +2847,21 @@ unsafe extern "C" fn PMPI_Reduce_c(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Reduce_c");
+    if entry::is_checking() {
+        let outcome = weft_mpi::collective_checks::reduce(
+            "MPI_Reduce_c",
+            sendbuf,
+            recvbuf,
+            count,
+            datatype,
+            op,
+            root,
+            comm,
+        );
+        if outcome.is_err() {
+            return entry::finish("MPI_Reduce_c", outcome, || Object::Communicator(comm));
+        }
+    }
     let result = weft_mpi::blocking_collectives::reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
     entry::finish("MPI_Reduce_c", result, || Object::Communicator(comm))
 }
@@ -2614,6 +2962,23 @@ unsafe extern "C" fn PMPI_Reduce_scatter(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Reduce_scatter");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        let outcome = unsafe {
+            weft_mpi::collective_checks::reduce_scatter(
+                "MPI_Reduce_scatter",
+                sendbuf,
+                recvbuf,
+                Counts::Int(In::new(recvcounts)),
+                datatype,
+                op,
+                comm,
+            )
+        };
+        if outcome.is_err() {
+            return entry::finish("MPI_Reduce_scatter", outcome, || Object::Communicator(comm));
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::blocking_collectives::reduce_scatter(
@@ -2638,6 +3003,23 @@ unsafe extern "C" fn PMPI_Reduce_scatter_c(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Reduce_scatter_c");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        let outcome = unsafe {
+            weft_mpi::collective_checks::reduce_scatter(
+                "MPI_Reduce_scatter_c",
+                sendbuf,
+                recvbuf,
+                Counts::Count(In::new(recvcounts)),
+                datatype,
+                op,
+                comm,
+            )
+        };
+        if outcome.is_err() {
+            return entry::finish("MPI_Reduce_scatter_c", outcome, || Object::Communicator(comm));
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::blocking_collectives::reduce_scatter(
@@ -2662,6 +3044,20 @@ unsafe extern "C" fn PMPI_Reduce_scatter_block(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Reduce_scatter_block");
+    if entry::is_checking() {
+        let outcome = weft_mpi::collective_checks::reduce_scatter_block(
+            "MPI_Reduce_scatter_block",
+            sendbuf,
+            recvbuf,
+            Count::from(recvcount),
+            datatype,
+            op,
+            comm,
+        );
+        if outcome.is_err() {
+            return entry::finish("MPI_Reduce_scatter_block", outcome, || Object::Communicator(comm));
+        }
+    }
     let result = weft_mpi::blocking_collectives::reduce_scatter_block(
         sendbuf,
         recvbuf,
@@ -2683,6 +3079,20 @@ unsafe extern "C" fn PMPI_Reduce_scatter_block_c(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Reduce_scatter_block_c");
+    if entry::is_checking() {
+        let outcome = weft_mpi::collective_checks::reduce_scatter_block(
+            "MPI_Reduce_scatter_block_c",
+            sendbuf,
+            recvbuf,
+            recvcount,
+            datatype,
+            op,
+            comm,
+        );
+        if outcome.is_err() {
+            return entry::finish("MPI_Reduce_scatter_block_c", outcome, || Object::Communicator(comm));
+        }
+    }
     let result =
         weft_mpi::blocking_collectives::reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm);
     entry::finish("MPI_Reduce_scatter_block_c", result, || Object::Communicator(comm))
@@ -2810,6 +3220,20 @@ unsafe extern "C" fn PMPI_Scan(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Scan");
+    if entry::is_checking() {
+        let outcome = weft_mpi::collective_checks::scan(
+            "MPI_Scan",
+            sendbuf,
+            recvbuf,
+            Count::from(count),
+            datatype,
+            op,
+            comm,
+        );
+        if outcome.is_err() {
+            return entry::finish("MPI_Scan", outcome, || Object::Communicator(comm));
+        }
+    }
     let result =
         weft_mpi::blocking_collectives::scan(sendbuf, recvbuf, Count::from(count), datatype, op, comm);
     entry::finish("MPI_Scan", result, || Object::Communicator(comm))
@@ -2825,6 +3249,13 @@ unsafe extern "C" fn PMPI_Scan_c(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Scan_c");
+    if entry::is_checking() {
+        let outcome =
+            weft_mpi::collective_checks::scan("MPI_Scan_c", sendbuf, recvbuf, count, datatype, op, comm);
+        if outcome.is_err() {
+            return entry::finish("MPI_Scan_c", outcome, || Object::Communicator(comm));
+        }
+    }
     let result = weft_mpi::blocking_collectives::scan(sendbuf, recvbuf, count, datatype, op, comm);
     entry::finish("MPI_Scan_c", result, || Object::Communicator(comm))
 }
@@ -2897,6 +3328,22 @@ unsafe extern "C" fn PMPI_Scatter(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Scatter");
+    if entry::is_checking() {
+        let outcome = weft_mpi::collective_checks::scatter(
+            "MPI_Scatter",
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            root,
+            comm,
+        );
+        if outcome.is_err() {
+            return entry::finish("MPI_Scatter", outcome, || Object::Communicator(comm));
+        }
+    }
     let result = weft_mpi::blocking_collectives::scatter(
         sendbuf,
         Count::from(sendcount),
@@ -2934,6 +3381,22 @@ unsafe extern "C" fn PMPI_Scatter_c(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Scatter_c");
+    if entry::is_checking() {
+        let outcome = weft_mpi::collective_checks::scatter(
+            "MPI_Scatter_c",
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            root,
+            comm,
+        );
+        if outcome.is_err() {
+            return entry::finish("MPI_Scatter_c", outcome, || Object::Communicator(comm));
+        }
+    }
     let result = weft_mpi::blocking_collectives::scatter(
         sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
     );
@@ -3053,6 +3516,26 @@ unsafe extern "C" fn PMPI_Scatterv(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Scatterv");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        let outcome = unsafe {
+            weft_mpi::collective_checks::scatterv(
+                "MPI_Scatterv",
+                sendbuf,
+                Counts::Int(In::new(sendcounts)),
+                Counts::Int(In::new(displs)),
+                sendtype,
+                recvbuf,
+                Count::from(recvcount),
+                recvtype,
+                root,
+                comm,
+            )
+        };
+        if outcome.is_err() {
+            return entry::finish("MPI_Scatterv", outcome, || Object::Communicator(comm));
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::blocking_collectives::scatterv(
@@ -3093,6 +3576,26 @@ unsafe extern "C" fn PMPI_Scatterv_c(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Scatterv_c");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        let outcome = unsafe {
+            weft_mpi::collective_checks::scatterv(
+                "MPI_Scatterv_c",
+                sendbuf,
+                Counts::Count(In::new(sendcounts)),
+                Counts::Aint(In::new(displs)),
+                sendtype,
+                recvbuf,
+                recvcount,
+                recvtype,
+                root,
+                comm,
+            )
+        };
+        if outcome.is_err() {
+            return entry::finish("MPI_Scatterv_c", outcome, || Object::Communicator(comm));
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::blocking_collectives::scatterv(

@@ -1,0 +1,52 @@
+//! Checking mode, at the end of a rank: what it has created and not freed, and what it leaves behind.
+
+use crate::process::Process;
+use weft_base::finding::Finding;
+use weft_base::settings::is_checking;
+use weft_base::site::Site;
+use weft_base::table::Table;
+
+/// Reports the communicators and groups that come from a session, or from the world model (0), and were never freed.
+pub(crate) fn report_derived(process: &Process, origin: usize) {
+    if is_checking() {
+        let rank = process.world_rank;
+        table(rank, &process.communicators, |_, communicator| communicator.values.group.origin() == origin);
+        table(rank, &process.groups, |_, group| group.origin() == origin);
+    }
+}
+
+/// Reports everything that a rank should have freed, completed or received. To be called when all ranks have come to
+/// their end, so that no message is under way any more.
+pub(crate) fn report_left(process: &Process) {
+    if !is_checking() {
+        return;
+    }
+    report_derived(process, 0);
+    // What a session still uses may be freed before its end.
+    if !process.sessions.live().is_empty() {
+        return;
+    }
+    process.messages().endpoint.report_left();
+    let rank = process.world_rank;
+    let unnamed: Vec<_> = process.datatype_state.unnamed_handles();
+    table(rank, &process.datatypes, |handle, _| !unnamed.contains(&handle));
+    table(rank, &process.operations, |_, _| true);
+    table(rank, &process.infos, |_, _| true);
+    table(rank, &process.error_handlers, |_, handler| handler.is_held());
+    for site in process.messages().matched.sites(|_, _| true) {
+        left(rank, "a message matched by a probe was never received", site);
+    }
+    for (kind, site) in process.keyvals.left() {
+        left(rank, &format!("an attribute key for {kind} was never freed"), site);
+    }
+}
+
+fn table<T>(rank: u32, table: &Table<T>, wanted: impl Fn(usize, &T) -> bool) {
+    for site in table.sites(wanted) {
+        left(rank, &format!("{} was never freed", table.kind().noun()), site);
+    }
+}
+
+fn left(rank: u32, message: &str, site: Option<&'static Site>) {
+    Finding::new(rank, message).call("created", site).report();
+}

@@ -1,0 +1,338 @@
+//! Checking mode: what is compared when a message is matched, and which buffers of a rank are in use.
+//!
+//! Nothing here runs unless [`is_checking`]. In checking mode there are no rings, and every send that does not find its
+//! receive keeps its datatype and the place of its call, so all messages meet their receives in two places of `engine`.
+#![allow(unsafe_code)] // Reads buffers of sends in progress, and the datatypes they name.
+
+use crate::endpoint::{Endpoint, Payload};
+use crate::matching::Envelope;
+use crate::operation::Buffer;
+use core::ops::Range;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use weft_base::finding::Finding;
+use weft_base::settings::is_checking;
+use weft_base::site::{self, Site};
+use weft_datatype::{Signature, for_each_run};
+
+/// The data of an unexpected message, with what is known of its send.
+pub(crate) struct Kept {
+    pub data: Box<[u8]>,
+    pub origin: Origin,
+}
+
+/// One side of a message.
+pub(crate) struct Origin {
+    /// None for messages of the library itself, and data packed by it.
+    signature: Option<Signature>,
+    site: Option<&'static Site>,
+}
+
+impl Origin {
+    /// Describes a buffer whose operation a call has started; by default the calling thread's.
+    pub fn of(buffer: &Buffer, site: Option<&'static Site>) -> Self {
+        // SAFETY: null, or a datatype that lives as long as the operation of the buffer is in progress.
+        let datatype = unsafe { buffer.datatype.as_ref() };
+        Self {
+            signature: datatype.map(|datatype| Signature::new(datatype, buffer.count)),
+            site: site.or_else(site::current),
+        }
+    }
+}
+
+impl Kept {
+    /// Copies the data of a send that found no receive.
+    ///
+    /// # Safety
+    /// The promise of [`Buffer::new`], for reading.
+    pub unsafe fn new(buffer: &Buffer) -> Self {
+        let mut data = vec![0u8; buffer.bytes() as usize].into_boxed_slice();
+        // SAFETY: there is room for the data.
+        unsafe { buffer.pack_into(data.as_mut_ptr()) };
+        Self { data, origin: Origin::of(buffer, None) }
+    }
+}
+
+/// Compares the datatypes of a message and its receive by rank `rank`.
+#[cold]
+pub(crate) fn matched(rank: u32, envelope: &Envelope, send: &Origin, receive: &Origin) {
+    let (Some(sent), Some(expected)) = (&send.signature, &receive.signature) else { return };
+    if let Some(difference) = sent.differs_in_message(expected) {
+        let name = |basic: Option<weft_datatype::Basic>| basic.map_or("nothing", weft_datatype::Basic::name);
+        let message = format!(
+            "the datatypes of a message and its receive differ: element {} was sent as {} and received as {}",
+            difference.at,
+            name(difference.first),
+            name(difference.second)
+        );
+        Finding::new(rank, message)
+            .call(format!("sent by rank {} with tag {}", envelope.source, envelope.tag), send.site)
+            .call(format!("received by rank {rank}"), receive.site)
+            .report();
+    }
+}
+
+/// A buffer in use.
+struct Use {
+    buffer: Buffer,
+    span: Range<usize>,
+    /// Whether the operation writes it.
+    writes: bool,
+    /// Of the data of a send.
+    checksum: u64,
+    site: Option<&'static Site>,
+}
+
+// SAFETY: the buffer's memory is only read, and only while its operation is in progress.
+unsafe impl Send for Use {}
+
+/// A request that has not been freed.
+struct Note {
+    site: Option<&'static Site>,
+    active: Option<Use>,
+}
+
+#[derive(Default)]
+struct Registry {
+    notes: HashMap<u32, Note>,
+    /// The active ones by the first address of their buffers, and the length of the longest there ever was.
+    spans: BTreeMap<(usize, u32), usize>,
+    longest: usize,
+}
+
+/// The requests of one rank that are in use, and their buffers.
+#[derive(Default)]
+pub(crate) struct Pending(Mutex<Registry>);
+
+/// Returns the addresses that a buffer's data lie within.
+fn span(buffer: &Buffer) -> Range<usize> {
+    let start = buffer.address as usize;
+    // SAFETY: null, or a datatype that lives as long as the operation of the buffer is in progress.
+    let Some(datatype) = (unsafe { buffer.datatype.as_ref() }).filter(|_| !buffer.dense) else {
+        return start..start + buffer.bytes() as usize;
+    };
+    let between = datatype.extent().wrapping_mul(buffer.count as i64 - 1);
+    let low = datatype.true_lb() + between.min(0);
+    let high = datatype.true_lb() + datatype.true_extent() + between.max(0);
+    start.wrapping_add_signed(low as isize)..start.wrapping_add_signed(high as isize)
+}
+
+/// Calls `visit` for the addresses of a buffer's data, block by block.
+fn for_each_block(buffer: &Buffer, mut visit: impl FnMut(Range<usize>)) {
+    let start = buffer.address as usize;
+    // SAFETY: as in `span`.
+    match unsafe { buffer.datatype.as_ref() }.filter(|_| !buffer.dense) {
+        None => visit(start..start + buffer.bytes() as usize),
+        Some(datatype) => for_each_run(datatype, buffer.count, |offset, length| {
+            let first = start.wrapping_add_signed(offset as isize);
+            visit(first..first + length as usize);
+        }),
+    }
+}
+
+/// Tells whether data of two buffers whose spans overlap lie at the same addresses.
+fn overlap(one: &Buffer, other: &Buffer) -> bool {
+    if one.dense && other.dense {
+        return true;
+    }
+    let mut blocks = Vec::new();
+    for_each_block(one, |block| blocks.push((block.start, block.end)));
+    blocks.sort_unstable();
+    let mut found = false;
+    for_each_block(other, |block| {
+        // The last block that begins before this one's end: blocks of one buffer hardly ever overlap each other.
+        let after = blocks.partition_point(|(start, _)| *start < block.end);
+        found |= after > 0 && blocks[after - 1].1 > block.start;
+    });
+    found
+}
+
+/// Mixes the data of a buffer into one word.
+fn checksum(buffer: &Buffer) -> u64 {
+    let mut hash = 0x9e37_79b9_7f4a_7c15u64;
+    for_each_block(buffer, |block| {
+        // SAFETY: data of a send in progress, which the program promises to leave alone.
+        let bytes = unsafe { core::slice::from_raw_parts(block.start as *const u8, block.len()) };
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            hash = (hash.rotate_left(25) ^ u64::from_le_bytes(word)).wrapping_mul(0x2545_f491_4f6c_dd1d);
+        }
+    });
+    hash
+}
+
+fn kind(writes: bool) -> &'static str {
+    if writes { "receive" } else { "send" }
+}
+
+impl Registry {
+    /// Finds a buffer in use that a new one may not overlap.
+    fn clash(&self, buffer: &Buffer, span: &Range<usize>, writes: bool) -> Option<&Use> {
+        let from = (span.start.saturating_sub(self.longest), 0);
+        let near = self.spans.range(from..(span.end, 0)).filter(|(_, end)| **end > span.start);
+        near.filter_map(|((_, index), _)| self.notes.get(index)?.active.as_ref())
+            .find(|used| (writes || used.writes) && overlap(&used.buffer, buffer))
+    }
+}
+
+impl Pending {
+    fn lock(&self) -> MutexGuard<'_, Registry> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a new request.
+    pub fn add(&self, index: u32) {
+        self.lock().notes.insert(index, Note { site: site::current(), active: None });
+    }
+
+    /// Looks for buffers in use that an operation of rank `rank` on `buffer` may not touch.
+    pub fn look(&self, rank: u32, buffer: &Buffer, writes: bool) {
+        if buffer.bytes() == 0 || buffer.datatype.is_null() {
+            return;
+        }
+        let clash = {
+            let registry = self.lock();
+            registry.clash(buffer, &span(buffer), writes).map(|used| (used.writes, used.site))
+        };
+        if let Some((other, since)) = clash {
+            let message = format!(
+                "the buffer of a {} overlaps that of a {} which is not complete",
+                kind(writes),
+                kind(other)
+            );
+            let finding = Finding::new(rank, message);
+            finding
+                .call(format!("the {}", kind(writes)), site::current())
+                .call(format!("the {} in progress, started", kind(other)), since)
+                .report();
+        }
+    }
+
+    /// Notes that a request's operation has begun, after looking at its buffer.
+    pub fn begin(&self, rank: u32, index: u32, buffer: Buffer, writes: bool) {
+        if buffer.bytes() == 0 || buffer.datatype.is_null() {
+            return;
+        }
+        self.look(rank, &buffer, writes);
+        let span = span(&buffer);
+        let checksum = if writes { 0 } else { checksum(&buffer) };
+        let mut registry = self.lock();
+        registry.longest = registry.longest.max(span.len());
+        registry.spans.insert((span.start, index), span.end);
+        if let Some(note) = registry.notes.get_mut(&index) {
+            note.active = Some(Use { buffer, span, writes, checksum, site: site::current() });
+        }
+    }
+
+    /// Notes that a request's operation has ended; `forget` if the request is gone, too.
+    pub fn end(&self, rank: u32, index: u32, forget: bool) {
+        let mut registry = self.lock();
+        let used = match forget {
+            true => registry.notes.remove(&index).and_then(|note| note.active),
+            false => registry.notes.get_mut(&index).and_then(|note| note.active.take()),
+        };
+        let Some(used) = used else { return };
+        registry.spans.remove(&(used.span.start, index));
+        drop(registry);
+        if !used.writes && checksum(&used.buffer) != used.checksum {
+            Finding::new(rank, "the buffer of a send was changed before the send was complete")
+                .call("started", used.site)
+                .call("completed", site::current())
+                .report();
+        }
+    }
+
+    /// Forgets a request the program has freed, whose operation may go on.
+    pub fn free(&self, index: u32) {
+        let mut registry = self.lock();
+        if let Some(used) = registry.notes.remove(&index).and_then(|note| note.active) {
+            registry.spans.remove(&(used.span.start, index));
+        }
+    }
+
+    fn left(&self) -> Vec<(bool, Option<&'static Site>)> {
+        self.lock().notes.values().map(|note| (note.active.is_some(), note.site)).collect()
+    }
+}
+
+impl Endpoint {
+    /// Reports the requests, messages and buffers that the rank leaves behind when it ends.
+    pub fn report_left(&self) {
+        if !is_checking() {
+            return;
+        }
+        for (active, site) in self.requests().pending.left() {
+            let how = if active { "was never completed" } else { "was never completed or freed" };
+            Finding::new(self.rank(), format!("a request {how}")).call("made", site).report();
+        }
+        let mut messages = Vec::new();
+        self.lock().unexpected.for_each(|envelope, message| {
+            // Odd contexts are the library's own.
+            if envelope.context % 2 == 0 {
+                let site = match &message.payload {
+                    Payload::Checked(kept) => kept.origin.site,
+                    Payload::Remote(send) => send.get().site(),
+                    _ => None,
+                };
+                messages.push((*envelope, message.bytes, site));
+            }
+        });
+        for (envelope, bytes, site) in messages {
+            let role = format!("sent by rank {} with tag {}", envelope.source, envelope.tag);
+            let message = format!("a message of {bytes} bytes was never received");
+            Finding::new(self.rank(), message).call(role, site).report();
+        }
+        for site in self.buffers.left() {
+            let message = "a buffer for buffered sends was never detached";
+            Finding::new(self.rank(), message).call("attached", site).report();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weft_base::constants::MPI_INT;
+    use weft_datatype::Datatype;
+
+    fn buffer(address: usize, count: u64, datatype: &Datatype) -> Buffer {
+        // SAFETY: only addresses are looked at.
+        unsafe { Buffer::new(address as *mut u8, count, datatype) }
+    }
+
+    #[test]
+    fn interleaved_columns_do_not_overlap() {
+        let int = Datatype::predefined(MPI_INT).expect("predefined");
+        let column = Datatype::vector(10, 1, 5, int).expect("a vector");
+        let (a, b) = (buffer(4096, 1, &column), buffer(4100, 1, &column));
+        assert!(span(&a).end > span(&b).start);
+        assert!(!overlap(&a, &b));
+        assert!(overlap(&a, &buffer(4096 + 20, 1, int)));
+        assert!(!overlap(&a, &buffer(4096 + 16, 1, int)));
+        assert!(!overlap(&buffer(4096 + 24, 4, int), &a));
+        assert!(overlap(&buffer(4096 + 24, 5, int), &a));
+    }
+
+    #[test]
+    fn only_buffers_in_use_clash_and_sends_may_share() {
+        let int = Datatype::predefined(MPI_INT).expect("predefined");
+        let memory = [0i32; 64];
+        let at = |i: usize, n| buffer(memory.as_ptr() as usize + 4 * i, n, int);
+        let pending = Pending::default();
+        let clashes = |b: Buffer, writes| pending.lock().clash(&b, &span(&b), writes).is_some();
+        for (index, (buffer, writes)) in
+            [(at(0, 8), false), (at(8, 8), true), (at(40, 2), true)].into_iter().enumerate()
+        {
+            pending.add(index as u32);
+            pending.begin(0, index as u32, buffer, writes);
+        }
+        assert!(!clashes(at(0, 8), false) && clashes(at(0, 8), true));
+        assert!(clashes(at(15, 1), false) && !clashes(at(16, 24), true) && clashes(at(16, 25), true));
+        pending.end(0, 1, false);
+        assert!(!clashes(at(8, 8), true));
+        pending.free(0);
+        assert!(!clashes(at(0, 40), true));
+        assert_eq!(pending.left().len(), 2);
+    }
+}

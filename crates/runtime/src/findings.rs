@@ -1,0 +1,39 @@
+//! Checking mode: findings on their way to `mpirun`, which knows names and source lines.
+
+use crate::job;
+use weft_base::finding::{self, Finding};
+use weft_base::job::{Place, Report};
+use weft_base::settings::is_checking;
+use weft_base::site::Site;
+use weft_sched::Thread;
+
+/// Sends findings to `mpirun` from now on.
+pub fn install() {
+    finding::install(send);
+}
+
+fn send(finding: &Finding) {
+    let calls = finding.calls.iter().map(|(role, site)| (role.clone(), place(*site))).collect();
+    if let Some(job) = job::current() {
+        job.send(&Report::Finding { rank: finding.rank, message: finding.message.clone(), calls });
+    }
+}
+
+fn place(site: Option<&'static Site>) -> Place {
+    let mut place = Place { call: site.map_or("", |site| site.call).into(), offset: 0, file: String::new() };
+    if let Some(site) = site.filter(|site| site.address != 0) {
+        weft_diagnose::locate(site.address, |file, offset| {
+            place.file = String::from_utf8_lossy(file).into_owned();
+            place.offset = offset as u64;
+        });
+    }
+    place
+}
+
+/// Returns where in the program a rank's thread is, in checking mode.
+pub fn place_of(thread: &'static Thread) -> Option<Place> {
+    if !is_checking() {
+        return None;
+    }
+    Site::of_call(thread.call_address()).map(|site| place(Some(site)))
+}

@@ -1,0 +1,72 @@
+//! Finds where the program called the library.
+#![allow(unsafe_code)] // The C unwinder, and the linker's list of objects.
+
+use core::ffi::{c_int, c_void};
+use core::ops::Range;
+use std::sync::OnceLock;
+
+unsafe extern "C" {
+    fn _Unwind_Backtrace(step: extern "C" fn(*mut c_void, *mut c_void) -> c_int, data: *mut c_void) -> c_int;
+    fn _Unwind_GetIP(context: *mut c_void) -> usize;
+}
+
+/// The unwinder's word for "go on", and one for "enough".
+const GO_ON: c_int = 0;
+const STOP: c_int = 5;
+
+/// Returns the addresses of the object this code is in.
+fn own() -> &'static Range<usize> {
+    static OWN: OnceLock<Range<usize>> = OnceLock::new();
+    extern "C" fn look(object: *mut libc::dl_phdr_info, _size: usize, found: *mut c_void) -> c_int {
+        // SAFETY: the linker passes its record, and back what `own` passed.
+        let (object, found) = unsafe { (&*object, &mut *found.cast::<Range<usize>>()) };
+        // SAFETY: the record's headers.
+        let headers = unsafe { core::slice::from_raw_parts(object.dlpi_phdr, object.dlpi_phnum.into()) };
+        let loaded = headers.iter().filter(|header| header.p_type == libc::PT_LOAD).map(|header| {
+            let start = object.dlpi_addr as usize + header.p_vaddr as usize;
+            start..start + header.p_memsz as usize
+        });
+        let whole = loaded.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).unwrap_or_default();
+        let is_ours = whole.contains(&(program_address as *const () as usize));
+        if is_ours {
+            *found = whole;
+        }
+        is_ours.into()
+    }
+    OWN.get_or_init(|| {
+        let mut found = 0..0;
+        // SAFETY: `look` gets the range back and nothing else keeps it.
+        unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut found).cast()) };
+        found
+    })
+}
+
+/// Returns the address to which the innermost call into the object of this code returns: the place in the program that
+/// called the library. 0 if there is none. Takes about a microsecond.
+#[inline(never)]
+pub fn program_address() -> usize {
+    extern "C" fn step(context: *mut c_void, found: *mut c_void) -> c_int {
+        // SAFETY: the unwinder's context, and what is passed below.
+        let (address, (own, found)) =
+            unsafe { (_Unwind_GetIP(context), &mut *found.cast::<(&'static Range<usize>, usize)>()) };
+        if own.contains(&address) {
+            return GO_ON;
+        }
+        *found = address;
+        STOP
+    }
+    let mut found = (own(), 0usize);
+    // SAFETY: `step` gets the pair back, which lives until the walk has ended.
+    unsafe { _Unwind_Backtrace(step, (&raw mut found).cast()) };
+    found.1
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn code_of_this_object_is_not_the_program() {
+        assert!(super::own().contains(&(super::program_address as *const () as usize)));
+        let address = super::program_address();
+        assert!(!super::own().contains(&address));
+    }
+}
