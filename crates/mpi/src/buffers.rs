@@ -48,6 +48,10 @@ impl Work for Flush {
         engine.poll_buffer(me, self.scope, waiter).unwrap_or(true)
     }
 
+    fn leave(&self, waiter: &'static Thread) {
+        self.messages.engine.leave_buffer(self.messages.endpoint, self.scope, waiter);
+    }
+
     fn status(&self) -> (Status, Result) {
         (Status::empty(), Ok(()))
     }

@@ -29,7 +29,10 @@ impl Messages {
     /// Connects a rank; the first one creates the engine.
     pub(crate) fn connect(process: &Process) -> Self {
         static ENGINE: OnceLock<Engine> = OnceLock::new();
-        let engine = ENGINE.get_or_init(|| Engine::new(host::host().size(), Limits::default()));
+        let engine = ENGINE.get_or_init(|| {
+            weft_p2p::on_unheard_error(end_job);
+            Engine::new(host::host().size(), Limits::default())
+        });
         let endpoint = engine.attach(process.world_rank, process.main_thread);
         Self { engine, endpoint, matched: Table::new(Kind::Message, process.world_rank) }
     }
@@ -89,6 +92,19 @@ impl Process {
     pub fn messages(&self) -> &Messages {
         self.messages.get().expect("connected by MPI_Init")
     }
+}
+
+/// Ends the job for an error that no call of rank `rank` can return: the standard wants it to be fatal.
+#[cold]
+fn end_job(rank: u32, error: Error) {
+    let text = format!(
+        "weft: error on {}: rank {rank} of {}: {}. The job ends because the rank has freed the receive's request, so \
+         that no call can return the error.",
+        host::host().name(),
+        host::host().size(),
+        error.message
+    );
+    host::host().abort(rank, error.class, &text)
 }
 
 /// The rank, its messages, and the communicator of a call.

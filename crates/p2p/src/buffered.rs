@@ -58,6 +58,9 @@ struct Attached {
     segments: Vec<Segment>,
     /// Where the newest message ends.
     tail: usize,
+    /// Threads that wait for the buffer to be empty. The first one is registered with the oldest message and wakes the
+    /// others when that is gone; one operation can wake one thread only.
+    watchers: Vec<&'static Thread>,
 }
 
 // SAFETY: the address is used only under the lock of `Buffers`, by whatever thread of the rank sends.
@@ -65,7 +68,16 @@ unsafe impl Send for Attached {}
 
 impl Attached {
     fn reclaim(&mut self) {
+        let before = self.segments.len();
         self.segments.retain(|segment| !segment.operation.is_done());
+        if self.segments.len() < before {
+            self.stir();
+        }
+    }
+
+    /// Has all watchers look again.
+    fn stir(&mut self) {
+        self.watchers.drain(..).for_each(Thread::unpark);
     }
 
     /// Returns an offset where `length` bytes are free, and where in the list it goes.
@@ -139,6 +151,7 @@ impl Engine {
             site: site::current(),
             segments: Vec::new(),
             tail: 0,
+            watchers: Vec::new(),
         });
         Ok(())
     }
@@ -148,48 +161,62 @@ impl Engine {
     /// # Errors
     /// `MPI_ERR_BUFFER` if none is attached.
     pub fn flush_buffer(&self, me: &Endpoint, scope: Scope) -> Result {
-        while !self.is_buffer_free(me, scope)? {
-            let oldest = {
-                let buffers = me.buffers.0.lock();
-                let found = buffers.iter().find(|b| b.scope == scope);
-                found.and_then(|b| b.segments.first()).map(|s| s.operation.clone())
-            };
-            if let Some(operation) = oldest {
-                self.wait(me, &operation);
+        if self.poll_buffer(me, scope, None)? {
+            return Ok(());
+        }
+        let mut free = Ok(false);
+        let thread = weft_sched::current();
+        let spun = self.spin(
+            me,
+            || {
+                free = self.poll_buffer(me, scope, None);
+                !matches!(free, Ok(false))
+            },
+            || false,
+        );
+        while !spun && matches!(free, Ok(false)) {
+            free = self.poll_buffer(me, scope, Some(thread));
+            if matches!(free, Ok(false)) {
+                me.park(thread);
+                self.progress(me);
             }
         }
-        Ok(())
+        free.map(|_| ())
     }
 
-    /// Tells whether no message uses the buffer.
-    ///
-    /// # Errors
-    /// `MPI_ERR_BUFFER` if none is attached.
-    pub fn is_buffer_free(&self, me: &Endpoint, scope: Scope) -> Result<bool> {
-        let mut buffers = me.buffers.0.lock();
-        let attached = buffers.iter_mut().find(|b| b.scope == scope).ok_or_else(nothing_attached)?;
-        attached.reclaim();
-        Ok(attached.segments.is_empty())
-    }
-
-    /// As [`Engine::is_buffer_free`]; if not, `waiter` will be woken when it may be.
+    /// Tells whether no message uses the buffer; if one does, `waiter` will be woken when it may be free, unless it
+    /// leaves before.
     ///
     /// # Errors
     /// `MPI_ERR_BUFFER` if none is attached.
     pub fn poll_buffer(&self, me: &Endpoint, scope: Scope, waiter: Option<&'static Thread>) -> Result<bool> {
-        if self.is_buffer_free(me, scope)? {
-            return Ok(true);
-        }
-        if let Some(waiter) = waiter {
-            let buffers = me.buffers.0.lock();
-            let attached = buffers.iter().find(|b| b.scope == scope);
-            let oldest = attached.and_then(|b| b.segments.first());
-            if oldest.is_some_and(|segment| segment.operation.register(waiter)) {
+        let mut buffers = me.buffers.0.lock();
+        let attached = buffers.iter_mut().find(|b| b.scope == scope).ok_or_else(nothing_attached)?;
+        loop {
+            attached.reclaim();
+            let (Some(waiter), Some(oldest)) = (waiter, attached.segments.first()) else {
+                return Ok(attached.segments.is_empty());
+            };
+            let place = attached.watchers.iter().position(|thread| core::ptr::eq(*thread, waiter));
+            let leads = match place {
+                None => {
+                    attached.watchers.push(waiter);
+                    attached.watchers.len() == 1
+                }
+                Some(place) => place == 0,
+            };
+            if !leads || oldest.operation.register(waiter) {
                 return Ok(false);
             }
-            waiter.unpark();
         }
-        Ok(false)
+    }
+
+    /// Forgets a thread that waited for a buffer.
+    pub fn leave_buffer(&self, me: &Endpoint, scope: Scope, waiter: &'static Thread) {
+        let mut buffers = me.buffers.0.lock();
+        let Some(attached) = buffers.iter_mut().find(|b| b.scope == scope) else { return };
+        attached.watchers.retain(|thread| !core::ptr::eq(*thread, waiter));
+        attached.stir();
     }
 
     /// Detaches a buffer after waiting until no message uses it. Returns its address, size, and whether it is
@@ -198,11 +225,16 @@ impl Engine {
     /// # Errors
     /// `MPI_ERR_BUFFER` if none is attached.
     pub fn detach_buffer(&self, me: &Endpoint, scope: Scope) -> Result<(*mut u8, usize, bool)> {
-        self.flush_buffer(me, scope)?;
-        let mut buffers = me.buffers.0.lock();
-        let place = buffers.iter().position(|b| b.scope == scope).ok_or_else(nothing_attached)?;
-        let attached = buffers.swap_remove(place);
-        Ok((attached.address, attached.size, attached.automatic))
+        loop {
+            self.flush_buffer(me, scope)?;
+            let mut buffers = me.buffers.0.lock();
+            let place = buffers.iter().position(|b| b.scope == scope).ok_or_else(nothing_attached)?;
+            // Another thread may have sent in between.
+            if buffers[place].segments.is_empty() {
+                let attached = buffers.swap_remove(place);
+                return Ok((attached.address, attached.size, attached.automatic));
+            }
+        }
     }
 
     /// Sends from a copy in attached space, and returns at once.

@@ -26,6 +26,6 @@ pub use nonblocking::Persistent;
 pub use operation::Buffer;
 pub use partitioned::Parts;
 pub use probe::Matched;
-pub use requests::{COMPLETED_SEND, Completion, Requests, Work};
+pub use requests::{COMPLETED_SEND, Completion, Requests, Work, on_unheard_error};
 pub use signal::Signal;
 pub use wait::{note_failure, note_success};

@@ -17,8 +17,8 @@ use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, received};
 use core::any::Any;
 use core::cell::UnsafeCell;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use weft_base::abi::{self, Status};
 use weft_base::constants::*;
 use weft_base::handle;
@@ -171,7 +171,7 @@ pub(crate) struct Content {
 pub(crate) struct Slot {
     pub operation: Operation,
     tag: AtomicU64,
-    /// Counts the rank's requests in the order of their creation.
+    /// Counts the rank's requests in the order in which they were begun.
     order: AtomicU64,
     index: u32,
     /// The handle of the communicator it belongs to, for those who look at all requests.
@@ -232,11 +232,26 @@ impl Slot {
     }
 }
 
+/// What to do about the error of an operation whose request the rank has freed, so that no call can return it.
+static UNHEARD: OnceLock<fn(u32, Error)> = OnceLock::new();
+
+/// Says what to do with a rank's error that no call can return. The first one to say so decides.
+pub fn on_unheard_error(handler: fn(u32, Error)) {
+    let _ = UNHEARD.set(handler);
+}
+
 /// Frees the request of an operation that was complete only after `MPI_Request_free`.
 #[cold]
 pub(crate) fn release_detached(operation: &Operation) {
     // SAFETY: only operations in slots are ever detached, and the operation is the slot's first field.
     let slot = unsafe { &*core::ptr::from_ref(operation).cast::<Slot>() };
+    if matches!(slot.content().kind, Kind::Receive | Kind::Pair { .. })
+        && let (_, Err(error)) = operation.received()
+        && let Some(handler) = UNHEARD.get()
+    {
+        // SAFETY: the table outlives its slots.
+        handler(unsafe { &*slot.owner }.rank, error);
+    }
     slot.release();
 }
 
@@ -244,7 +259,7 @@ struct FreeList {
     indices: Vec<u32>,
     /// Slots that exist.
     length: usize,
-    /// Requests created so far.
+    /// Requests created, and persistent ones started, so far.
     created: u64,
 }
 
@@ -468,7 +483,7 @@ impl Requests {
         }
     }
 
-    /// Returns a number that is smaller for a request that was created earlier.
+    /// Returns a number that is smaller for a request that was begun earlier.
     ///
     /// # Errors
     /// `MPI_ERR_REQUEST`
@@ -649,6 +664,10 @@ impl Requests {
                 Ordering::Relaxed,
             )
             .map_err(|_| not_startable(handle, "it is active; complete it first"))?;
+        // What is started now is posted now.
+        let mut free = self.free.lock();
+        free.created += 1;
+        slot.order.store(free.created, Ordering::Relaxed);
         Ok(slot)
     }
 
