@@ -233,9 +233,24 @@ pub(crate) fn create(function: abi::Callback, errhandler: Out<abi::Errhandler>, 
         return Err(Error::new(MPI_ERR_ARG, "the error handler function is a null pointer"));
     }
     let process = Process::any();
+    drop_unused(process);
     let handler = UserHandler { address: function as usize, kind, references: AtomicUsize::new(1) };
     errhandler.set(abi::Errhandler(process.error_handlers.insert(Arc::new(handler))));
     Ok(())
+}
+
+/// Forgets handlers that the program has freed and no object uses any more; every now and then.
+fn drop_unused(process: &Process) {
+    const INTERVAL: usize = 64;
+    if !process.created_handlers.fetch_add(1, Ordering::Relaxed).is_multiple_of(INTERVAL) {
+        return;
+    }
+    for (handle, handler) in process.error_handlers.live() {
+        // The table and this loop hold it, and nobody else.
+        if handler.references.load(Ordering::Relaxed) == 0 && Arc::strong_count(&handler) == 2 {
+            let _ = process.error_handlers.remove(handle);
+        }
+    }
 }
 
 /// `MPI_Comm_set_errhandler`

@@ -14,7 +14,7 @@ use crate::messages::Messages;
 use crate::sessions::Session;
 use crate::windows::Window;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use weft_base::constants::*;
 use weft_base::handle::Kind;
@@ -114,6 +114,8 @@ pub struct Process {
     pub operations: Table<Op>,
     /// Error handlers the user created.
     pub error_handlers: Table<UserHandler>,
+    /// How many were created so far.
+    pub(crate) created_handlers: AtomicUsize,
     /// Info objects the user created.
     pub infos: Table<Info>,
     /// `MPI_INFO_ENV`
@@ -159,6 +161,7 @@ impl Process {
             datatype_state: DatatypeState::default(),
             operations: Table::new(Kind::Op, world_rank),
             error_handlers: Table::new(Kind::Errhandler, world_rank),
+            created_handlers: AtomicUsize::new(0),
             infos: Table::new(Kind::Info, world_rank),
             environment_info: OnceLock::new(),
             keyvals: Keyvals::default(),
