@@ -51,5 +51,5 @@ pub use buffer::{Data, Operator};
 pub use call::Call;
 pub use meeting::{NOBODY, Pending};
 pub use nonblocking::Prepared;
-pub use operation::{Buffers, Neighbours, Operation, Root};
+pub use operation::{Buffers, Neighbors, Operation, Root};
 pub use team::Team;

@@ -167,12 +167,12 @@ impl Meeting {
                 let is_light = bytes.saturating_mul(u64::from(self.members.size)) <= LIGHT_BYTES;
                 Run { progress: Progress::new(schedule.clone()), schedule, choice, is_light }
             });
-            match &contribution.neighbours {
+            match &contribution.neighbors {
                 None => run.progress.arrive(member, contribution.is_root),
-                Some(neighbours) => run.progress.arrive_among(
+                Some(neighbors) => run.progress.arrive_among(
                     member,
-                    neighbours.sources.iter().copied().filter(|&m| m != NOBODY).collect(),
-                    neighbours.destinations.iter().copied().filter(|&m| m != NOBODY).collect(),
+                    neighbors.sources.iter().copied().filter(|&m| m != NOBODY).collect(),
+                    neighbors.destinations.iter().copied().filter(|&m| m != NOBODY).collect(),
                 ),
             }
             state.first = Some(member);
@@ -259,7 +259,7 @@ impl Meeting {
     }
 }
 
-/// The neighbour that does not exist, at the edge of a grid.
+/// The neighbor that does not exist, at the edge of a grid.
 pub const NOBODY: u32 = u32::MAX;
 
 /// Tells whether two members' calls match.

@@ -106,7 +106,7 @@ impl Team {
     /// `MPI_ERR_TRUNCATE` if the rank receives more than fits; `MPI_ERR_OTHER` if the ranks are in different calls.
     pub fn run(&self, operation: &Operation<'_>) -> Result {
         let Operation { call, send, receive, .. } = operation;
-        if self.members().are_two_groups() && *call != Call::Barrier || operation.neighbours.is_some() {
+        if self.members().are_two_groups() && *call != Call::Barrier || operation.neighbors.is_some() {
             return self.start(operation).wait();
         }
         let own = self.rank();

@@ -73,14 +73,14 @@ fn even<'a>(whole: &Data<'a>, parts: u32, peer: u32) -> Data<'a> {
     whole.part(u64::from(peer) * each, each)
 }
 
-/// The ranks a rank exchanges data with in a neighbourhood operation, in the order of the buffers' pieces.
+/// The ranks a rank exchanges data with in a neighborhood operation, in the order of the buffers' pieces.
 #[derive(Clone, Default, Debug)]
-pub struct Neighbours {
+pub struct Neighbors {
     /// From whom it receives.
     pub sources: Vec<u32>,
     /// To whom it sends.
     pub destinations: Vec<u32>,
-    /// Whether they are the two neighbours in each dimension of a grid: what one rank sends up comes from below.
+    /// Whether they are the two neighbors in each dimension of a grid: what one rank sends up comes from below.
     pub grid: bool,
 }
 
@@ -99,8 +99,8 @@ pub struct Operation<'a> {
     pub operator: Option<Operator<'a>>,
     /// The elements of the result that the rank receives in a reduce-scatter.
     pub mine: Range<u64>,
-    /// The neighbours, in a neighbourhood operation.
-    pub neighbours: Option<Neighbours>,
+    /// The neighbors, in a neighborhood operation.
+    pub neighbors: Option<Neighbors>,
 }
 
 impl<'a> Operation<'a> {
@@ -113,7 +113,7 @@ impl<'a> Operation<'a> {
             receive: Buffers::None,
             operator: None,
             mine: 0..0,
-            neighbours: None,
+            neighbors: None,
         }
     }
 }
@@ -189,7 +189,7 @@ pub(crate) struct Contribution {
     pub receive: OwnedBuffers,
     pub operator: Option<OwnedOperator>,
     pub mine: Range<u64>,
-    pub neighbours: Option<Neighbours>,
+    pub neighbors: Option<Neighbors>,
     /// What all ranks' calls have in common.
     pub description: Description,
     /// Whether the rank takes the root's part.
@@ -206,7 +206,7 @@ impl Contribution {
             receive: (&operation.receive).into(),
             operator: operation.operator.map(Into::into),
             mine: operation.mine.clone(),
-            neighbours: operation.neighbours.clone(),
+            neighbors: operation.neighbors.clone(),
             description,
             is_root,
             is_spectator: operation.root == Root::Elsewhere,

@@ -46,7 +46,7 @@ impl Meeting {
             Action::Prefixes { index, of } => {
                 self.prefixes(choice.call == Call::Scan, index, of, self.operator(member), &mut failures);
             }
-            Action::Neighbours { to } => self.collect_from_neighbours(to, &mut failures),
+            Action::Neighbors { to } => self.collect_from_neighbors(to, &mut failures),
         }
         failures
     }
@@ -263,20 +263,20 @@ impl Meeting {
         }
     }
 
-    fn collect_from_neighbours(&self, to: u32, failures: &mut Failures) {
+    fn collect_from_neighbors(&self, to: u32, failures: &mut Failures) {
         let target = self.contribution(to);
-        let neighbours = target.neighbours.as_ref().expect("a neighbourhood operation");
-        for (index, &from) in neighbours.sources.iter().enumerate() {
+        let neighbors = target.neighbors.as_ref().expect("a neighborhood operation");
+        for (index, &from) in neighbors.sources.iter().enumerate() {
             if from == NOBODY {
                 continue;
             }
             let source = self.contribution(from);
-            let piece = if neighbours.grid {
+            let piece = if neighbors.grid {
                 Some(index ^ 1)
             } else {
                 // The first edge from a rank to another goes with the first edge to that rank, and so on.
-                let earlier = neighbours.sources[..index].iter().filter(|&&s| s == from).count();
-                let edges = source.neighbours.iter().flat_map(|n| n.destinations.iter().enumerate());
+                let earlier = neighbors.sources[..index].iter().filter(|&&s| s == from).count();
+                let edges = source.neighbors.iter().flat_map(|n| n.destinations.iter().enumerate());
                 edges.filter(|&(_, &d)| d == to).map(|(place, _)| place).nth(earlier)
             };
             let send = piece.and_then(|piece| source.send.piece(piece as u32));

@@ -136,8 +136,8 @@ pub(crate) fn schedule(choice: &Choice) -> Arc<Schedule> {
         | Call::NeighborAlltoallv
         | Call::NeighborAlltoallw => {
             for to in 0..members.size {
-                let action = Action::Neighbours { to };
-                plan.add(action, Holds::Neighbours(to), Some(to), &[Event::Arrival(to)]);
+                let action = Action::Neighbors { to };
+                plan.add(action, Holds::Neighbors(to), Some(to), &[Event::Arrival(to)]);
             }
         }
     }

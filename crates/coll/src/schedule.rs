@@ -39,8 +39,8 @@ pub(crate) enum Action {
     Settle { to: u32 },
     /// Forms all members' prefixes of a segment.
     Prefixes { index: u32, of: u32 },
-    /// Copies to a member what its neighbours have for it.
-    Neighbours { to: u32 },
+    /// Copies to a member what its neighbors have for it.
+    Neighbors { to: u32 },
 }
 
 /// Whose part of the operation goes on until a step is finished.
@@ -48,8 +48,8 @@ pub(crate) enum Action {
 pub(crate) enum Holds {
     All,
     Two(Who, Who),
-    /// One member and its neighbours, as they say on arrival.
-    Neighbours(u32),
+    /// One member and its neighbors, as they say on arrival.
+    Neighbors(u32),
 }
 
 /// What a step may wait for.
@@ -155,7 +155,7 @@ pub(crate) struct Progress {
     holding_all: u32,
     /// Steps that hold a member; the last element is for the root in that role.
     holding: Vec<u32>,
-    /// By member: from whom it receives in a neighbourhood operation, each once.
+    /// By member: from whom it receives in a neighborhood operation, each once.
     sources: Vec<Vec<u32>>,
 }
 
@@ -204,7 +204,7 @@ impl Progress {
                     }
                 }
             }
-            Holds::Neighbours(member) => {
+            Holds::Neighbors(member) => {
                 count(self, member);
                 if change < 0 {
                     // Sources count what they hold when they arrive.
@@ -234,7 +234,7 @@ impl Progress {
         }
     }
 
-    /// Notes that a member has arrived and who its neighbours are; for schedules of [`Action::Neighbours`], whose step
+    /// Notes that a member has arrived and who its neighbors are; for schedules of [`Action::Neighbors`], whose step
     /// `m` is the one of member `m` and waits for its arrival.
     pub fn arrive_among(&mut self, member: u32, mut sources: Vec<u32>, mut destinations: Vec<u32>) {
         for list in [&mut sources, &mut destinations] {
@@ -386,7 +386,7 @@ mod tests {
             Action::Combine { side } | Action::Segment { side, .. } => {
                 members.contributors(side).chain(members.receivers(side)).collect()
             }
-            Action::Swap { .. } | Action::Prefixes { .. } | Action::Neighbours { .. } => {
+            Action::Swap { .. } | Action::Prefixes { .. } | Action::Neighbors { .. } => {
                 (0..members.size).collect()
             }
         }
@@ -482,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_wait_for_their_sources_only() {
+    fn neighbors_wait_for_their_sources_only() {
         let mut random = Random(11);
         let size = 12;
         let members = Members { size, split: 0 };

@@ -1,9 +1,9 @@
-//! Blocking collective operations (chapter 6).
+//! Blocking collective operations (chapter 6), those among neighbors included (chapter 8).
 
 use crate::collective_forms::{Form, with_collectives};
 use crate::collectives;
 use core::ffi::{c_int, c_void};
-use weft_base::abi::{self, Count};
+use weft_base::abi::{self, Aint, Count};
 use weft_base::{Counts, In, Result};
 
 macro_rules! blocking {
@@ -11,8 +11,8 @@ macro_rules! blocking {
         #[doc = concat!("`", $text, "`")]
         ///
         /// # Errors
-        /// `MPI_ERR_COMM`, `MPI_ERR_ROOT`, `MPI_ERR_COUNT`, `MPI_ERR_TYPE`, `MPI_ERR_OP`, `MPI_ERR_BUFFER` and
-        /// `MPI_ERR_ARG` for the arguments; `MPI_ERR_TRUNCATE` if more arrives than fits; `MPI_ERR_OTHER` if the ranks
+        /// `MPI_ERR_COMM`, `MPI_ERR_ROOT`, `MPI_ERR_COUNT`, `MPI_ERR_TYPE`, `MPI_ERR_OP`, `MPI_ERR_BUFFER`,
+        /// `MPI_ERR_ARG` and `MPI_ERR_TOPOLOGY` for the arguments; `MPI_ERR_TRUNCATE` if more arrives than fits; `MPI_ERR_OTHER` if the ranks
         /// make different calls.
         #[allow(clippy::too_many_arguments)]
         #[inline]

@@ -217,6 +217,37 @@ macro_rules! with_collectives {
                 sendbuf: *const c_void, recvbuf: *mut c_void, count: Count, datatype: abi::Datatype, op: abi::Op,
                 comm: abi::Comm
             );
+            neighbor_allgather "MPI_Neighbor_allgather", ineighbor_allgather "MPI_Ineighbor_allgather",
+            neighbor_allgather_init "MPI_Neighbor_allgather_init"
+            (
+                sendbuf: *const c_void, sendcount: Count, sendtype: abi::Datatype,
+                recvbuf: *mut c_void, recvcount: Count, recvtype: abi::Datatype, comm: abi::Comm
+            );
+            neighbor_allgatherv "MPI_Neighbor_allgatherv", ineighbor_allgatherv "MPI_Ineighbor_allgatherv",
+            neighbor_allgatherv_init "MPI_Neighbor_allgatherv_init"
+            (
+                sendbuf: *const c_void, sendcount: Count, sendtype: abi::Datatype,
+                recvbuf: *mut c_void, recvcounts: Counts, displs: Counts, recvtype: abi::Datatype, comm: abi::Comm
+            );
+            neighbor_alltoall "MPI_Neighbor_alltoall", ineighbor_alltoall "MPI_Ineighbor_alltoall",
+            neighbor_alltoall_init "MPI_Neighbor_alltoall_init"
+            (
+                sendbuf: *const c_void, sendcount: Count, sendtype: abi::Datatype,
+                recvbuf: *mut c_void, recvcount: Count, recvtype: abi::Datatype, comm: abi::Comm
+            );
+            neighbor_alltoallv "MPI_Neighbor_alltoallv", ineighbor_alltoallv "MPI_Ineighbor_alltoallv",
+            neighbor_alltoallv_init "MPI_Neighbor_alltoallv_init"
+            (
+                sendbuf: *const c_void, sendcounts: Counts, sdispls: Counts, sendtype: abi::Datatype,
+                recvbuf: *mut c_void, recvcounts: Counts, rdispls: Counts, recvtype: abi::Datatype, comm: abi::Comm
+            );
+            neighbor_alltoallw "MPI_Neighbor_alltoallw", ineighbor_alltoallw "MPI_Ineighbor_alltoallw",
+            neighbor_alltoallw_init "MPI_Neighbor_alltoallw_init"
+            (
+                sendbuf: *const c_void, sendcounts: Counts, sdispls: In<Aint>, sendtypes: In<abi::Datatype>,
+                recvbuf: *mut c_void, recvcounts: Counts, rdispls: In<Aint>, recvtypes: In<abi::Datatype>,
+                comm: abi::Comm
+            );
         }
     };
 }

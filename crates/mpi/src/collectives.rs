@@ -9,6 +9,9 @@ use crate::check;
 use crate::collective_forms::Form;
 use crate::communicators::Communicator;
 use crate::messages::not_committed;
+pub(crate) use crate::neighborhoods::{
+    neighbor_allgather, neighbor_allgatherv, neighbor_alltoall, neighbor_alltoallv, neighbor_alltoallw,
+};
 use crate::process::{Process, Ref};
 use core::ffi::{c_int, c_void};
 use weft_base::abi::{self, Count};

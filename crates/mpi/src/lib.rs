@@ -37,6 +37,7 @@ mod meetings;
 pub mod memory;
 pub mod memory_kinds;
 pub mod messages;
+pub(crate) mod neighborhoods;
 pub mod nonblocking_collectives;
 pub mod operations;
 pub mod packing;

@@ -1,9 +1,9 @@
-//! Nonblocking collective operations (chapter 6).
+//! Nonblocking collective operations (chapter 6), those among neighbors included (chapter 8).
 
 use crate::collective_forms::{Form, with_collectives};
 use crate::collectives;
 use core::ffi::{c_int, c_void};
-use weft_base::abi::{self, Count};
+use weft_base::abi::{self, Aint, Count};
 use weft_base::{Counts, In, Out, Result};
 
 macro_rules! nonblocking {

@@ -72,6 +72,16 @@ static inline int form_run(int code) {
 #define MPI_Scan_c(...) form_run(MPI_Iscan_c(__VA_ARGS__, &form_request))
 #define MPI_Exscan(...) form_run(MPI_Iexscan(__VA_ARGS__, &form_request))
 #define MPI_Exscan_c(...) form_run(MPI_Iexscan_c(__VA_ARGS__, &form_request))
+#define MPI_Neighbor_allgather(...) form_run(MPI_Ineighbor_allgather(__VA_ARGS__, &form_request))
+#define MPI_Neighbor_allgather_c(...) form_run(MPI_Ineighbor_allgather_c(__VA_ARGS__, &form_request))
+#define MPI_Neighbor_allgatherv(...) form_run(MPI_Ineighbor_allgatherv(__VA_ARGS__, &form_request))
+#define MPI_Neighbor_allgatherv_c(...) form_run(MPI_Ineighbor_allgatherv_c(__VA_ARGS__, &form_request))
+#define MPI_Neighbor_alltoall(...) form_run(MPI_Ineighbor_alltoall(__VA_ARGS__, &form_request))
+#define MPI_Neighbor_alltoall_c(...) form_run(MPI_Ineighbor_alltoall_c(__VA_ARGS__, &form_request))
+#define MPI_Neighbor_alltoallv(...) form_run(MPI_Ineighbor_alltoallv(__VA_ARGS__, &form_request))
+#define MPI_Neighbor_alltoallv_c(...) form_run(MPI_Ineighbor_alltoallv_c(__VA_ARGS__, &form_request))
+#define MPI_Neighbor_alltoallw(...) form_run(MPI_Ineighbor_alltoallw(__VA_ARGS__, &form_request))
+#define MPI_Neighbor_alltoallw_c(...) form_run(MPI_Ineighbor_alltoallw_c(__VA_ARGS__, &form_request))
 #else
 static inline int form_run(int code) {
   if (code != MPI_SUCCESS) return code;
@@ -116,5 +126,15 @@ static inline int form_run(int code) {
 #define MPI_Scan_c(...) form_run(MPI_Scan_init_c(__VA_ARGS__, MPI_INFO_NULL, &form_request))
 #define MPI_Exscan(...) form_run(MPI_Exscan_init(__VA_ARGS__, MPI_INFO_NULL, &form_request))
 #define MPI_Exscan_c(...) form_run(MPI_Exscan_init_c(__VA_ARGS__, MPI_INFO_NULL, &form_request))
+#define MPI_Neighbor_allgather(...) form_run(MPI_Neighbor_allgather_init(__VA_ARGS__, MPI_INFO_NULL, &form_request))
+#define MPI_Neighbor_allgather_c(...) form_run(MPI_Neighbor_allgather_init_c(__VA_ARGS__, MPI_INFO_NULL, &form_request))
+#define MPI_Neighbor_allgatherv(...) form_run(MPI_Neighbor_allgatherv_init(__VA_ARGS__, MPI_INFO_NULL, &form_request))
+#define MPI_Neighbor_allgatherv_c(...) form_run(MPI_Neighbor_allgatherv_init_c(__VA_ARGS__, MPI_INFO_NULL, &form_request))
+#define MPI_Neighbor_alltoall(...) form_run(MPI_Neighbor_alltoall_init(__VA_ARGS__, MPI_INFO_NULL, &form_request))
+#define MPI_Neighbor_alltoall_c(...) form_run(MPI_Neighbor_alltoall_init_c(__VA_ARGS__, MPI_INFO_NULL, &form_request))
+#define MPI_Neighbor_alltoallv(...) form_run(MPI_Neighbor_alltoallv_init(__VA_ARGS__, MPI_INFO_NULL, &form_request))
+#define MPI_Neighbor_alltoallv_c(...) form_run(MPI_Neighbor_alltoallv_init_c(__VA_ARGS__, MPI_INFO_NULL, &form_request))
+#define MPI_Neighbor_alltoallw(...) form_run(MPI_Neighbor_alltoallw_init(__VA_ARGS__, MPI_INFO_NULL, &form_request))
+#define MPI_Neighbor_alltoallw_c(...) form_run(MPI_Neighbor_alltoallw_init_c(__VA_ARGS__, MPI_INFO_NULL, &form_request))
 #endif
 #endif

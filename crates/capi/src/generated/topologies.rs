@@ -338,452 +338,1142 @@ unsafe extern "C" fn PMPI_Graphdims_get(comm: abi::Comm, nnodes: *mut c_int, ned
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ineighbor_allgather(
-    _sendbuf: *const c_void,
-    _sendcount: c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: c_int,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Ineighbor_allgather", || Object::Communicator(comm))
+    entry::begin(&"MPI_Ineighbor_allgather");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::ineighbor_allgather(
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish_among(
+        "MPI_Ineighbor_allgather",
+        result,
+        || Object::Communicator(comm),
+        || {
+            [
+                (Subject::Count, "sendcount", sendcount as i64),
+                (Subject::Count, "recvcount", recvcount as i64),
+                (Subject::Handle(Kind::Datatype), "sendtype", sendtype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "recvtype", recvtype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ineighbor_allgather_c(
-    _sendbuf: *const c_void,
-    _sendcount: Count,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: Count,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: Count,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Ineighbor_allgather_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Ineighbor_allgather_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::ineighbor_allgather(
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish_among(
+        "MPI_Ineighbor_allgather_c",
+        result,
+        || Object::Communicator(comm),
+        || {
+            [
+                (Subject::Count, "sendcount", sendcount as i64),
+                (Subject::Count, "recvcount", recvcount as i64),
+                (Subject::Handle(Kind::Datatype), "sendtype", sendtype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "recvtype", recvtype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ineighbor_allgatherv(
-    _sendbuf: *const c_void,
-    _sendcount: c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const c_int,
-    _displs: *const c_int,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    displs: *const c_int,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Ineighbor_allgatherv", || Object::Communicator(comm))
+    entry::begin(&"MPI_Ineighbor_allgatherv");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::ineighbor_allgatherv(
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Counts::Int(In::new(recvcounts)),
+            Counts::Int(In::new(displs)),
+            recvtype,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish_among(
+        "MPI_Ineighbor_allgatherv",
+        result,
+        || Object::Communicator(comm),
+        || {
+            [
+                (Subject::Handle(Kind::Datatype), "sendtype", sendtype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "recvtype", recvtype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ineighbor_allgatherv_c(
-    _sendbuf: *const c_void,
-    _sendcount: Count,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const Count,
-    _displs: *const Aint,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const Count,
+    displs: *const Aint,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Ineighbor_allgatherv_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Ineighbor_allgatherv_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::ineighbor_allgatherv(
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            Counts::Count(In::new(recvcounts)),
+            Counts::Aint(In::new(displs)),
+            recvtype,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish_among(
+        "MPI_Ineighbor_allgatherv_c",
+        result,
+        || Object::Communicator(comm),
+        || {
+            [
+                (Subject::Handle(Kind::Datatype), "sendtype", sendtype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "recvtype", recvtype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ineighbor_alltoall(
-    _sendbuf: *const c_void,
-    _sendcount: c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: c_int,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Ineighbor_alltoall", || Object::Communicator(comm))
+    entry::begin(&"MPI_Ineighbor_alltoall");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::ineighbor_alltoall(
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish_among(
+        "MPI_Ineighbor_alltoall",
+        result,
+        || Object::Communicator(comm),
+        || {
+            [
+                (Subject::Count, "sendcount", sendcount as i64),
+                (Subject::Count, "recvcount", recvcount as i64),
+                (Subject::Handle(Kind::Datatype), "sendtype", sendtype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "recvtype", recvtype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ineighbor_alltoall_c(
-    _sendbuf: *const c_void,
-    _sendcount: Count,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: Count,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: Count,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Ineighbor_alltoall_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Ineighbor_alltoall_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::ineighbor_alltoall(
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish_among(
+        "MPI_Ineighbor_alltoall_c",
+        result,
+        || Object::Communicator(comm),
+        || {
+            [
+                (Subject::Count, "sendcount", sendcount as i64),
+                (Subject::Count, "recvcount", recvcount as i64),
+                (Subject::Handle(Kind::Datatype), "sendtype", sendtype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "recvtype", recvtype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ineighbor_alltoallv(
-    _sendbuf: *const c_void,
-    _sendcounts: *const c_int,
-    _sdispls: *const c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const c_int,
-    _rdispls: *const c_int,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcounts: *const c_int,
+    sdispls: *const c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    rdispls: *const c_int,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Ineighbor_alltoallv", || Object::Communicator(comm))
+    entry::begin(&"MPI_Ineighbor_alltoallv");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::ineighbor_alltoallv(
+            sendbuf,
+            Counts::Int(In::new(sendcounts)),
+            Counts::Int(In::new(sdispls)),
+            sendtype,
+            recvbuf,
+            Counts::Int(In::new(recvcounts)),
+            Counts::Int(In::new(rdispls)),
+            recvtype,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish_among(
+        "MPI_Ineighbor_alltoallv",
+        result,
+        || Object::Communicator(comm),
+        || {
+            [
+                (Subject::Handle(Kind::Datatype), "sendtype", sendtype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "recvtype", recvtype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ineighbor_alltoallv_c(
-    _sendbuf: *const c_void,
-    _sendcounts: *const Count,
-    _sdispls: *const Aint,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const Count,
-    _rdispls: *const Aint,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcounts: *const Count,
+    sdispls: *const Aint,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const Count,
+    rdispls: *const Aint,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Ineighbor_alltoallv_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Ineighbor_alltoallv_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::ineighbor_alltoallv(
+            sendbuf,
+            Counts::Count(In::new(sendcounts)),
+            Counts::Aint(In::new(sdispls)),
+            sendtype,
+            recvbuf,
+            Counts::Count(In::new(recvcounts)),
+            Counts::Aint(In::new(rdispls)),
+            recvtype,
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish_among(
+        "MPI_Ineighbor_alltoallv_c",
+        result,
+        || Object::Communicator(comm),
+        || {
+            [
+                (Subject::Handle(Kind::Datatype), "sendtype", sendtype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "recvtype", recvtype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ineighbor_alltoallw(
-    _sendbuf: *const c_void,
-    _sendcounts: *const c_int,
-    _sdispls: *const Aint,
-    _sendtypes: *const Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const c_int,
-    _rdispls: *const Aint,
-    _recvtypes: *const Datatype,
+    sendbuf: *const c_void,
+    sendcounts: *const c_int,
+    sdispls: *const Aint,
+    sendtypes: *const Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    rdispls: *const Aint,
+    recvtypes: *const Datatype,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Ineighbor_alltoallw", || Object::Communicator(comm))
+    entry::begin(&"MPI_Ineighbor_alltoallw");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::ineighbor_alltoallw(
+            sendbuf,
+            Counts::Int(In::new(sendcounts)),
+            In::new(sdispls),
+            In::new(sendtypes),
+            recvbuf,
+            Counts::Int(In::new(recvcounts)),
+            In::new(rdispls),
+            In::new(recvtypes),
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Ineighbor_alltoallw", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ineighbor_alltoallw_c(
-    _sendbuf: *const c_void,
-    _sendcounts: *const Count,
-    _sdispls: *const Aint,
-    _sendtypes: *const Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const Count,
-    _rdispls: *const Aint,
-    _recvtypes: *const Datatype,
+    sendbuf: *const c_void,
+    sendcounts: *const Count,
+    sdispls: *const Aint,
+    sendtypes: *const Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const Count,
+    rdispls: *const Aint,
+    recvtypes: *const Datatype,
     comm: abi::Comm,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Ineighbor_alltoallw_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Ineighbor_alltoallw_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::nonblocking_collectives::ineighbor_alltoallw(
+            sendbuf,
+            Counts::Count(In::new(sendcounts)),
+            In::new(sdispls),
+            In::new(sendtypes),
+            recvbuf,
+            Counts::Count(In::new(recvcounts)),
+            In::new(rdispls),
+            In::new(recvtypes),
+            comm,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Ineighbor_alltoallw_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Neighbor_allgather(
-    _sendbuf: *const c_void,
-    _sendcount: c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: c_int,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Neighbor_allgather", || Object::Communicator(comm))
+    entry::begin(&"MPI_Neighbor_allgather");
+    let result = weft_mpi::blocking_collectives::neighbor_allgather(
+        sendbuf,
+        Count::from(sendcount),
+        sendtype,
+        recvbuf,
+        Count::from(recvcount),
+        recvtype,
+        comm,
+    );
+    entry::finish_among(
+        "MPI_Neighbor_allgather",
+        result,
+        || Object::Communicator(comm),
+        || {
+            [
+                (Subject::Count, "sendcount", sendcount as i64),
+                (Subject::Count, "recvcount", recvcount as i64),
+                (Subject::Handle(Kind::Datatype), "sendtype", sendtype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "recvtype", recvtype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Neighbor_allgather_c(
-    _sendbuf: *const c_void,
-    _sendcount: Count,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: Count,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: Count,
+    recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Neighbor_allgather_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Neighbor_allgather_c");
+    let result = weft_mpi::blocking_collectives::neighbor_allgather(
+        sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+    );
+    entry::finish_among(
+        "MPI_Neighbor_allgather_c",
+        result,
+        || Object::Communicator(comm),
+        || {
+            [
+                (Subject::Count, "sendcount", sendcount as i64),
+                (Subject::Count, "recvcount", recvcount as i64),
+                (Subject::Handle(Kind::Datatype), "sendtype", sendtype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "recvtype", recvtype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Neighbor_allgather_init(
-    _sendbuf: *const c_void,
-    _sendcount: c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: c_int,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Neighbor_allgather_init", || Object::Communicator(comm))
+    entry::begin(&"MPI_Neighbor_allgather_init");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::neighbor_allgather_init(
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish_among(
+        "MPI_Neighbor_allgather_init",
+        result,
+        || Object::Communicator(comm),
+        || {
+            [
+                (Subject::Count, "sendcount", sendcount as i64),
+                (Subject::Count, "recvcount", recvcount as i64),
+                (Subject::Handle(Kind::Datatype), "sendtype", sendtype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "recvtype", recvtype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Neighbor_allgather_init_c(
-    _sendbuf: *const c_void,
-    _sendcount: Count,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: Count,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: Count,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Neighbor_allgather_init_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Neighbor_allgather_init_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::neighbor_allgather_init(
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish_among(
+        "MPI_Neighbor_allgather_init_c",
+        result,
+        || Object::Communicator(comm),
+        || {
+            [
+                (Subject::Count, "sendcount", sendcount as i64),
+                (Subject::Count, "recvcount", recvcount as i64),
+                (Subject::Handle(Kind::Datatype), "sendtype", sendtype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "recvtype", recvtype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Neighbor_allgatherv(
-    _sendbuf: *const c_void,
-    _sendcount: c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const c_int,
-    _displs: *const c_int,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    displs: *const c_int,
+    recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Neighbor_allgatherv", || Object::Communicator(comm))
+    entry::begin(&"MPI_Neighbor_allgatherv");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::blocking_collectives::neighbor_allgatherv(
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Counts::Int(In::new(recvcounts)),
+            Counts::Int(In::new(displs)),
+            recvtype,
+            comm,
+        )
+    };
+    entry::finish_among(
+        "MPI_Neighbor_allgatherv",
+        result,
+        || Object::Communicator(comm),
+        || {
+            [
+                (Subject::Handle(Kind::Datatype), "sendtype", sendtype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "recvtype", recvtype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Neighbor_allgatherv_c(
-    _sendbuf: *const c_void,
-    _sendcount: Count,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const Count,
-    _displs: *const Aint,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const Count,
+    displs: *const Aint,
+    recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Neighbor_allgatherv_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Neighbor_allgatherv_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::blocking_collectives::neighbor_allgatherv(
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            Counts::Count(In::new(recvcounts)),
+            Counts::Aint(In::new(displs)),
+            recvtype,
+            comm,
+        )
+    };
+    entry::finish_among(
+        "MPI_Neighbor_allgatherv_c",
+        result,
+        || Object::Communicator(comm),
+        || {
+            [
+                (Subject::Handle(Kind::Datatype), "sendtype", sendtype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "recvtype", recvtype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Neighbor_allgatherv_init(
-    _sendbuf: *const c_void,
-    _sendcount: c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const c_int,
-    _displs: *const c_int,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    displs: *const c_int,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Neighbor_allgatherv_init", || Object::Communicator(comm))
+    entry::begin(&"MPI_Neighbor_allgatherv_init");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::neighbor_allgatherv_init(
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Counts::Int(In::new(recvcounts)),
+            Counts::Int(In::new(displs)),
+            recvtype,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish_among(
+        "MPI_Neighbor_allgatherv_init",
+        result,
+        || Object::Communicator(comm),
+        || {
+            [
+                (Subject::Handle(Kind::Datatype), "sendtype", sendtype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "recvtype", recvtype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Neighbor_allgatherv_init_c(
-    _sendbuf: *const c_void,
-    _sendcount: Count,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const Count,
-    _displs: *const Aint,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const Count,
+    displs: *const Aint,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Neighbor_allgatherv_init_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Neighbor_allgatherv_init_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::neighbor_allgatherv_init(
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            Counts::Count(In::new(recvcounts)),
+            Counts::Aint(In::new(displs)),
+            recvtype,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish_among(
+        "MPI_Neighbor_allgatherv_init_c",
+        result,
+        || Object::Communicator(comm),
+        || {
+            [
+                (Subject::Handle(Kind::Datatype), "sendtype", sendtype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "recvtype", recvtype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Neighbor_alltoall(
-    _sendbuf: *const c_void,
-    _sendcount: c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: c_int,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Neighbor_alltoall", || Object::Communicator(comm))
+    entry::begin(&"MPI_Neighbor_alltoall");
+    let result = weft_mpi::blocking_collectives::neighbor_alltoall(
+        sendbuf,
+        Count::from(sendcount),
+        sendtype,
+        recvbuf,
+        Count::from(recvcount),
+        recvtype,
+        comm,
+    );
+    entry::finish_among(
+        "MPI_Neighbor_alltoall",
+        result,
+        || Object::Communicator(comm),
+        || {
+            [
+                (Subject::Count, "sendcount", sendcount as i64),
+                (Subject::Count, "recvcount", recvcount as i64),
+                (Subject::Handle(Kind::Datatype), "sendtype", sendtype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "recvtype", recvtype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Neighbor_alltoall_c(
-    _sendbuf: *const c_void,
-    _sendcount: Count,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: Count,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: Count,
+    recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Neighbor_alltoall_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Neighbor_alltoall_c");
+    let result = weft_mpi::blocking_collectives::neighbor_alltoall(
+        sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+    );
+    entry::finish_among(
+        "MPI_Neighbor_alltoall_c",
+        result,
+        || Object::Communicator(comm),
+        || {
+            [
+                (Subject::Count, "sendcount", sendcount as i64),
+                (Subject::Count, "recvcount", recvcount as i64),
+                (Subject::Handle(Kind::Datatype), "sendtype", sendtype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "recvtype", recvtype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Neighbor_alltoall_init(
-    _sendbuf: *const c_void,
-    _sendcount: c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: c_int,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Neighbor_alltoall_init", || Object::Communicator(comm))
+    entry::begin(&"MPI_Neighbor_alltoall_init");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::neighbor_alltoall_init(
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish_among(
+        "MPI_Neighbor_alltoall_init",
+        result,
+        || Object::Communicator(comm),
+        || {
+            [
+                (Subject::Count, "sendcount", sendcount as i64),
+                (Subject::Count, "recvcount", recvcount as i64),
+                (Subject::Handle(Kind::Datatype), "sendtype", sendtype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "recvtype", recvtype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Neighbor_alltoall_init_c(
-    _sendbuf: *const c_void,
-    _sendcount: Count,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcount: Count,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcount: Count,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Neighbor_alltoall_init_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Neighbor_alltoall_init_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::neighbor_alltoall_init(
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish_among(
+        "MPI_Neighbor_alltoall_init_c",
+        result,
+        || Object::Communicator(comm),
+        || {
+            [
+                (Subject::Count, "sendcount", sendcount as i64),
+                (Subject::Count, "recvcount", recvcount as i64),
+                (Subject::Handle(Kind::Datatype), "sendtype", sendtype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "recvtype", recvtype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Neighbor_alltoallv(
-    _sendbuf: *const c_void,
-    _sendcounts: *const c_int,
-    _sdispls: *const c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const c_int,
-    _rdispls: *const c_int,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcounts: *const c_int,
+    sdispls: *const c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    rdispls: *const c_int,
+    recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Neighbor_alltoallv", || Object::Communicator(comm))
+    entry::begin(&"MPI_Neighbor_alltoallv");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::blocking_collectives::neighbor_alltoallv(
+            sendbuf,
+            Counts::Int(In::new(sendcounts)),
+            Counts::Int(In::new(sdispls)),
+            sendtype,
+            recvbuf,
+            Counts::Int(In::new(recvcounts)),
+            Counts::Int(In::new(rdispls)),
+            recvtype,
+            comm,
+        )
+    };
+    entry::finish_among(
+        "MPI_Neighbor_alltoallv",
+        result,
+        || Object::Communicator(comm),
+        || {
+            [
+                (Subject::Handle(Kind::Datatype), "sendtype", sendtype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "recvtype", recvtype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Neighbor_alltoallv_c(
-    _sendbuf: *const c_void,
-    _sendcounts: *const Count,
-    _sdispls: *const Aint,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const Count,
-    _rdispls: *const Aint,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcounts: *const Count,
+    sdispls: *const Aint,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const Count,
+    rdispls: *const Aint,
+    recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Neighbor_alltoallv_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Neighbor_alltoallv_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::blocking_collectives::neighbor_alltoallv(
+            sendbuf,
+            Counts::Count(In::new(sendcounts)),
+            Counts::Aint(In::new(sdispls)),
+            sendtype,
+            recvbuf,
+            Counts::Count(In::new(recvcounts)),
+            Counts::Aint(In::new(rdispls)),
+            recvtype,
+            comm,
+        )
+    };
+    entry::finish_among(
+        "MPI_Neighbor_alltoallv_c",
+        result,
+        || Object::Communicator(comm),
+        || {
+            [
+                (Subject::Handle(Kind::Datatype), "sendtype", sendtype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "recvtype", recvtype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Neighbor_alltoallv_init(
-    _sendbuf: *const c_void,
-    _sendcounts: *const c_int,
-    _sdispls: *const c_int,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const c_int,
-    _rdispls: *const c_int,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcounts: *const c_int,
+    sdispls: *const c_int,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    rdispls: *const c_int,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Neighbor_alltoallv_init", || Object::Communicator(comm))
+    entry::begin(&"MPI_Neighbor_alltoallv_init");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::neighbor_alltoallv_init(
+            sendbuf,
+            Counts::Int(In::new(sendcounts)),
+            Counts::Int(In::new(sdispls)),
+            sendtype,
+            recvbuf,
+            Counts::Int(In::new(recvcounts)),
+            Counts::Int(In::new(rdispls)),
+            recvtype,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish_among(
+        "MPI_Neighbor_alltoallv_init",
+        result,
+        || Object::Communicator(comm),
+        || {
+            [
+                (Subject::Handle(Kind::Datatype), "sendtype", sendtype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "recvtype", recvtype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Neighbor_alltoallv_init_c(
-    _sendbuf: *const c_void,
-    _sendcounts: *const Count,
-    _sdispls: *const Aint,
-    _sendtype: Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const Count,
-    _rdispls: *const Aint,
-    _recvtype: Datatype,
+    sendbuf: *const c_void,
+    sendcounts: *const Count,
+    sdispls: *const Aint,
+    sendtype: Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const Count,
+    rdispls: *const Aint,
+    recvtype: Datatype,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Neighbor_alltoallv_init_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Neighbor_alltoallv_init_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::neighbor_alltoallv_init(
+            sendbuf,
+            Counts::Count(In::new(sendcounts)),
+            Counts::Aint(In::new(sdispls)),
+            sendtype,
+            recvbuf,
+            Counts::Count(In::new(recvcounts)),
+            Counts::Aint(In::new(rdispls)),
+            recvtype,
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish_among(
+        "MPI_Neighbor_alltoallv_init_c",
+        result,
+        || Object::Communicator(comm),
+        || {
+            [
+                (Subject::Handle(Kind::Datatype), "sendtype", sendtype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "recvtype", recvtype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Neighbor_alltoallw(
-    _sendbuf: *const c_void,
-    _sendcounts: *const c_int,
-    _sdispls: *const Aint,
-    _sendtypes: *const Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const c_int,
-    _rdispls: *const Aint,
-    _recvtypes: *const Datatype,
+    sendbuf: *const c_void,
+    sendcounts: *const c_int,
+    sdispls: *const Aint,
+    sendtypes: *const Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    rdispls: *const Aint,
+    recvtypes: *const Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Neighbor_alltoallw", || Object::Communicator(comm))
+    entry::begin(&"MPI_Neighbor_alltoallw");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::blocking_collectives::neighbor_alltoallw(
+            sendbuf,
+            Counts::Int(In::new(sendcounts)),
+            In::new(sdispls),
+            In::new(sendtypes),
+            recvbuf,
+            Counts::Int(In::new(recvcounts)),
+            In::new(rdispls),
+            In::new(recvtypes),
+            comm,
+        )
+    };
+    entry::finish("MPI_Neighbor_alltoallw", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Neighbor_alltoallw_c(
-    _sendbuf: *const c_void,
-    _sendcounts: *const Count,
-    _sdispls: *const Aint,
-    _sendtypes: *const Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const Count,
-    _rdispls: *const Aint,
-    _recvtypes: *const Datatype,
+    sendbuf: *const c_void,
+    sendcounts: *const Count,
+    sdispls: *const Aint,
+    sendtypes: *const Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const Count,
+    rdispls: *const Aint,
+    recvtypes: *const Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Neighbor_alltoallw_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Neighbor_alltoallw_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::blocking_collectives::neighbor_alltoallw(
+            sendbuf,
+            Counts::Count(In::new(sendcounts)),
+            In::new(sdispls),
+            In::new(sendtypes),
+            recvbuf,
+            Counts::Count(In::new(recvcounts)),
+            In::new(rdispls),
+            In::new(recvtypes),
+            comm,
+        )
+    };
+    entry::finish("MPI_Neighbor_alltoallw_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Neighbor_alltoallw_init(
-    _sendbuf: *const c_void,
-    _sendcounts: *const c_int,
-    _sdispls: *const Aint,
-    _sendtypes: *const Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const c_int,
-    _rdispls: *const Aint,
-    _recvtypes: *const Datatype,
+    sendbuf: *const c_void,
+    sendcounts: *const c_int,
+    sdispls: *const Aint,
+    sendtypes: *const Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    rdispls: *const Aint,
+    recvtypes: *const Datatype,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Neighbor_alltoallw_init", || Object::Communicator(comm))
+    entry::begin(&"MPI_Neighbor_alltoallw_init");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::neighbor_alltoallw_init(
+            sendbuf,
+            Counts::Int(In::new(sendcounts)),
+            In::new(sdispls),
+            In::new(sendtypes),
+            recvbuf,
+            Counts::Int(In::new(recvcounts)),
+            In::new(rdispls),
+            In::new(recvtypes),
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Neighbor_alltoallw_init", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Neighbor_alltoallw_init_c(
-    _sendbuf: *const c_void,
-    _sendcounts: *const Count,
-    _sdispls: *const Aint,
-    _sendtypes: *const Datatype,
-    _recvbuf: *mut c_void,
-    _recvcounts: *const Count,
-    _rdispls: *const Aint,
-    _recvtypes: *const Datatype,
+    sendbuf: *const c_void,
+    sendcounts: *const Count,
+    sdispls: *const Aint,
+    sendtypes: *const Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const Count,
+    rdispls: *const Aint,
+    recvtypes: *const Datatype,
     comm: abi::Comm,
-    _info: abi::Info,
-    _request: *mut abi::Request,
+    info: abi::Info,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Neighbor_alltoallw_init_c", || Object::Communicator(comm))
+    entry::begin(&"MPI_Neighbor_alltoallw_init_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::persistent_collectives::neighbor_alltoallw_init(
+            sendbuf,
+            Counts::Count(In::new(sendcounts)),
+            In::new(sdispls),
+            In::new(sendtypes),
+            recvbuf,
+            Counts::Count(In::new(recvcounts)),
+            In::new(rdispls),
+            In::new(recvtypes),
+            comm,
+            info,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_Neighbor_alltoallw_init_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]

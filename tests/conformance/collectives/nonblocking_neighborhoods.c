@@ -1,0 +1,4 @@
+// The program neighborhoods.c with nonblocking calls.
+#include "forms.h"
+
+#include "neighborhoods.c"

@@ -1,0 +1,5 @@
+// The program neighborhoods.c with persistent calls.
+#define FORM_PERSISTENT
+#include "forms.h"
+
+#include "neighborhoods.c"
