@@ -128,14 +128,15 @@ pub fn group_difference(group1: abi::Group, group2: abi::Group, newgroup: Out<ab
     with_two(group1, group2, newgroup, Group::difference)
 }
 
+/// Reads `n` ranks of a group.
 fn indices(n: c_int, ranks: In<c_int>) -> Result<Vec<i64>> {
     let n = check::length(n, "n")?;
     check::array(ranks.is_null(), n, "ranks")?;
     Ok((0..n).map(|i| i64::from(ranks.get(i))).collect())
 }
 
-/// Expands `n` triplets (first, last, stride).
-fn ranges(n: c_int, ranges: In<[c_int; 3]>) -> Result<Vec<i64>> {
+/// Expands `n` triplets (first, last, stride) of ranks of a group of `size`.
+fn ranges(n: c_int, ranges: In<[c_int; 3]>, size: u32) -> Result<Vec<i64>> {
     let n = check::length(n, "n")?;
     check::array(ranges.is_null(), n, "ranges")?;
     let mut indices = Vec::new();
@@ -147,21 +148,35 @@ fn ranges(n: c_int, ranges: In<[c_int; 3]>) -> Result<Vec<i64>> {
             );
             return Err(Error::new(MPI_ERR_ARG, text));
         }
-        indices.extend((0..=(last - first) / stride).map(|k| first + k * stride));
+        // What is between two valid ranks is valid; a range that is wrong may be too long to be expanded.
+        let steps = (last - first) / stride;
+        for end in [first, first + steps * stride] {
+            if !(0..i64::from(size)).contains(&end) {
+                return Err(bad_rank(
+                    end,
+                    &format!("a rank of ranges[{i}], ({first}, {last}, {stride}),"),
+                    size,
+                ));
+            }
+        }
+        if indices.len() as i64 + steps >= i64::from(size) {
+            return Err(Error::new(MPI_ERR_RANK, format!("ranges[{i}] repeats ranks; each may occur once")));
+        }
+        indices.extend((0..=steps).map(|k| first + k * stride));
     }
     Ok(indices)
 }
 
 fn select(
     group: abi::Group,
-    indices: &[i64],
     newgroup: Out<abi::Group>,
+    indices: impl FnOnce(u32) -> Result<Vec<i64>>,
     f: fn(&Group, &[i64]) -> std::result::Result<Group, i64>,
 ) -> Result {
     check::output(newgroup, "newgroup")?;
     let process = Process::current()?;
     let group = process.group(group)?;
-    let result = f(&group, indices).map_err(|bad| bad_rank(bad, "a rank", group.size()))?;
+    let result = f(&group, &indices(group.size())?).map_err(|bad| bad_rank(bad, "a rank", group.size()))?;
     give(process, result, newgroup);
     Ok(())
 }
@@ -171,7 +186,7 @@ fn select(
 /// # Errors
 /// `MPI_ERR_GROUP`, `MPI_ERR_ARG`, `MPI_ERR_RANK` for one out of range or repeated.
 pub fn group_incl(group: abi::Group, n: c_int, ranks: In<c_int>, newgroup: Out<abi::Group>) -> Result {
-    select(group, &indices(n, ranks)?, newgroup, Group::include)
+    select(group, newgroup, |_| indices(n, ranks), Group::include)
 }
 
 /// `MPI_Group_excl`
@@ -179,7 +194,7 @@ pub fn group_incl(group: abi::Group, n: c_int, ranks: In<c_int>, newgroup: Out<a
 /// # Errors
 /// As [`group_incl`].
 pub fn group_excl(group: abi::Group, n: c_int, ranks: In<c_int>, newgroup: Out<abi::Group>) -> Result {
-    select(group, &indices(n, ranks)?, newgroup, Group::exclude)
+    select(group, newgroup, |_| indices(n, ranks), Group::exclude)
 }
 
 /// `MPI_Group_range_incl`
@@ -192,7 +207,7 @@ pub fn group_range_incl(
     triplets: In<[c_int; 3]>,
     newgroup: Out<abi::Group>,
 ) -> Result {
-    select(group, &ranges(n, triplets)?, newgroup, Group::include)
+    select(group, newgroup, |size| ranges(n, triplets, size), Group::include)
 }
 
 /// `MPI_Group_range_excl`
@@ -205,7 +220,7 @@ pub fn group_range_excl(
     triplets: In<[c_int; 3]>,
     newgroup: Out<abi::Group>,
 ) -> Result {
-    select(group, &ranges(n, triplets)?, newgroup, Group::exclude)
+    select(group, newgroup, |size| ranges(n, triplets, size), Group::exclude)
 }
 
 /// `MPI_Group_free`
