@@ -236,6 +236,7 @@ pub fn comm_disconnect(comm: Out<abi::Comm>) -> Result {
     if let Some(messages) = process.messages.get() {
         let pending = messages.endpoint.requests().active_on(handle);
         messages.engine.wait_for_all(messages.endpoint, &pending)?;
+        messages.endpoint.requests().wait_for_abandoned(handle);
     }
     comm_free(comm)
 }

@@ -50,8 +50,8 @@ pub fn session_init(info: abi::Info, errhandler: abi::Errhandler, session: Out<a
     Ok(())
 }
 
-/// `MPI_Session_finalize`: waits for nobody. What was derived from the session and not freed goes, without calls of
-/// delete functions.
+/// `MPI_Session_finalize`: waits for operations of the session whose requests the program has freed, and for nobody
+/// else. What was derived from the session and not freed goes, without calls of delete functions.
 ///
 /// # Errors
 /// `MPI_ERR_SESSION`, `MPI_ERR_ARG`
@@ -60,6 +60,7 @@ pub fn session_finalize(session: Out<abi::Session>) -> Result {
     let process = Process::any();
     let handle = session.get_at(0);
     process.session(handle)?;
+    process.complete_derived(handle.0);
     crate::checking::report_derived(process, handle.0);
     process.discard_derived(handle.0);
     process.sessions.remove(handle.0)?;
@@ -69,6 +70,19 @@ pub fn session_finalize(session: Out<abi::Session>) -> Result {
 }
 
 impl Process {
+    /// Waits until the rank's part in the messages of a session is complete, so that it may use the buffers for
+    /// something else.
+    fn complete_derived(&self, origin: usize) {
+        let live = self.communicators.live().into_iter();
+        let retired: Vec<_> = self.retired.lock().iter().map(|(handle, c)| (handle.0, c.clone())).collect();
+        for (handle, communicator) in live.chain(retired) {
+            if communicator.values.group.origin() == origin {
+                self.messages().endpoint.requests().wait_for_abandoned(abi::Comm(handle));
+            }
+        }
+        self.drop_retired();
+    }
+
     /// Makes the handles of what comes from a session, or from the world model (0), invalid.
     pub(crate) fn discard_derived(&self, origin: usize) {
         for (handle, communicator) in self.communicators.live() {

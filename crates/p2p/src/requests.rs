@@ -108,7 +108,8 @@ impl Completion {
 const FREE: u64 = 0;
 const INACTIVE: u64 = 1;
 const ACTIVE: u64 = 2;
-/// Freed by the program while active; only [`Requests::unfinished_work`] finds it.
+/// Freed by the program while active and not complete yet; of calls with a handle, only [`Requests::unfinished_work`] finds
+/// it.
 const ABANDONED: u64 = 3;
 
 const FIRST: usize = handle::Kind::Request.first();
@@ -252,7 +253,11 @@ pub(crate) fn release_detached(operation: &Operation) {
         // SAFETY: the table outlives its slots.
         handler(unsafe { &*slot.owner }.rank, error);
     }
+    // SAFETY: the table outlives its slots.
+    let owner = unsafe { &*slot.owner };
     slot.release();
+    let waiters = owner.waiters.lock().clone();
+    waiters.into_iter().for_each(Thread::unpark);
 }
 
 struct FreeList {
@@ -268,6 +273,8 @@ pub struct Requests {
     rank: u32,
     chunks: [AtomicPtr<Slot>; CHUNKS],
     free: Lock<FreeList>,
+    /// Threads in [`Requests::wait_for_abandoned`].
+    waiters: Lock<Vec<&'static Thread>>,
     /// What checking mode knows of them.
     pub(crate) pending: Pending,
 }
@@ -285,6 +292,7 @@ impl Requests {
             rank,
             chunks: [const { AtomicPtr::new(core::ptr::null_mut()) }; CHUNKS],
             free: Lock::new(FreeList { indices: Vec::new(), length: 0, created: 0 }),
+            waiters: Lock::default(),
             pending: Pending::default(),
         }
     }
@@ -601,13 +609,12 @@ impl Requests {
         let generation = (handle.0 >> 32) as u64;
         let now = slot.tag.load(Ordering::Acquire);
         let in_progress = now & 0xff == ACTIVE;
-        let mut phase = FREE;
-        if let (Kind::Work(work), true) = (&slot.content().kind, in_progress) {
-            if !work.is_freed_active() {
-                return Err(still_active(handle));
-            }
-            phase = ABANDONED;
+        if let (Kind::Work(work), true) = (&slot.content().kind, in_progress)
+            && !work.is_freed_active()
+        {
+            return Err(still_active(handle));
         }
+        let phase = if in_progress { ABANDONED } else { FREE };
         slot.tag
             .compare_exchange(now, tag(generation, phase), Ordering::AcqRel, Ordering::Relaxed)
             .map_err(|_| self.bad_handle(handle))?;
@@ -695,6 +702,23 @@ impl Requests {
     /// Returns the active requests of a communicator.
     pub fn active_on(&self, comm: abi::Comm) -> Vec<abi::Request> {
         self.on(comm).filter(|slot| slot.is_active()).map(Slot::handle).collect()
+    }
+
+    fn has_abandoned(&self, comm: abi::Comm) -> bool {
+        self.on(comm).any(|slot| slot.tag.load(Ordering::Acquire) & 0xff == ABANDONED)
+    }
+
+    /// Waits until what the program has begun on a communicator and freed the requests of is complete.
+    pub fn wait_for_abandoned(&self, comm: abi::Comm) {
+        if !self.has_abandoned(comm) {
+            return;
+        }
+        let me = weft_sched::current();
+        self.waiters.lock().push(me);
+        weft_sched::wait_until(|| !self.has_abandoned(comm));
+        let mut waiters = self.waiters.lock();
+        let mine = waiters.iter().position(|thread| core::ptr::eq(*thread, me));
+        waiters.swap_remove(mine.expect("pushed above"));
     }
 
     /// Returns the number of requests that are alive.
