@@ -1,6 +1,7 @@
 // Nothing overtakes under threads and wildcards: several threads of every rank send, by every mode, on several
 // communicators; one thread per communicator receives with a window of wildcard and special receives, posted, cancelled
-// and posted again, or by matched and plain probes. Every message carries the number its sender's thread gave it.
+// and posted again, and by blocking receives and probes beside it or alone. Every message carries the number its
+// sender's thread gave it.
 //
 // What must hold, whatever happens when: take the receives of one communicator in the order they were posted. Of all
 // messages of one sending thread with one tag, later receives got later messages; and so of all messages of one sending
@@ -78,7 +79,7 @@ typedef struct {
   int comm, total, taken, posted;
   entry *log;
   uint64_t state;
-  int *space[WINDOW];
+  int *space[WINDOW], *extra;
   MPI_Request requests[WINDOW];
   int entries[WINDOW];   // which entry of the log a place of the window is
   int everything[WINDOW];  // whether it takes any message
@@ -139,31 +140,32 @@ static void probe(Receiver *r, unsigned random) {
   switch (random % 5) {
     case 0:
       CHECK_OK(MPI_Mprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &message, &status));
-      CHECK_OK(MPI_Mrecv(r->space[0], LARGEST, MPI_INT, &message, &status));
+      CHECK_OK(MPI_Mrecv(r->extra, LARGEST, MPI_INT, &message, &status));
       break;
     case 1:
       for (flag = 0; !flag;) CHECK_OK(MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &flag, &message, &status));
-      CHECK_OK(MPI_Imrecv(r->space[0], LARGEST, MPI_INT, &message, &request));
+      CHECK_OK(MPI_Imrecv(r->extra, LARGEST, MPI_INT, &message, &request));
       CHECK_OK(MPI_Wait(&request, &status));
       break;
     case 2:
       CHECK_OK(MPI_Probe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &status));
-      CHECK_OK(MPI_Recv(r->space[0], LARGEST, MPI_INT, status.MPI_SOURCE, status.MPI_TAG, comm, &status));
+      CHECK_OK(MPI_Recv(r->extra, LARGEST, MPI_INT, status.MPI_SOURCE, status.MPI_TAG, comm, &status));
       break;
     case 3:
       for (flag = 0; !flag;) CHECK_OK(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &flag, &status));
-      CHECK_OK(MPI_Recv(r->space[0], LARGEST, MPI_INT, status.MPI_SOURCE, MPI_ANY_TAG, comm, &status));
+      CHECK_OK(MPI_Recv(r->extra, LARGEST, MPI_INT, status.MPI_SOURCE, MPI_ANY_TAG, comm, &status));
       break;
     default:
-      CHECK_OK(MPI_Recv(r->space[0], LARGEST, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &status));
+      CHECK_OK(MPI_Recv(r->extra, LARGEST, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &status));
   }
-  take(r, e, r->space[0], &status);
+  take(r, e, r->extra, &status);
 }
 
 static void *receiver(void *argument) {
   Receiver *r = argument;
   r->state = seed * 131u + (unsigned)(check_rank * 8 + r->comm);
   for (int i = 0; i < WINDOW; i++) r->space[i] = malloc(LARGEST * sizeof(int)), r->requests[i] = MPI_REQUEST_NULL;
+  r->extra = malloc(LARGEST * sizeof(int));
   while (r->taken < r->total) {
     unsigned random = next_random(&r->state);
     if (random % 8 == 0) {
@@ -173,6 +175,8 @@ static void *receiver(void *argument) {
     }
     for (int i = 0; i < WINDOW; i++)
       if (r->requests[i] == MPI_REQUEST_NULL) post(r, i);
+    // Behind the window, which goes first; it can take so many messages that none is left, but not more.
+    if (random % 8 == 1 && r->total - r->taken > WINDOW) probe(r, random >> 12);
     int places[WINDOW], count = 1;
     MPI_Status statuses[WINDOW];
     switch ((random >> 4) % 4) {
@@ -193,6 +197,7 @@ static void *receiver(void *argument) {
   }
   CHECK_EQUAL(r->taken, r->total);
   for (int i = 0; i < WINDOW; i++) withdraw(r, i), free(r->space[i]);
+  free(r->extra);
   CHECK_EQUAL(r->taken, r->total);
   return NULL;
 }

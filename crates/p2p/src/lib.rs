@@ -1,7 +1,7 @@
-//! Point-to-point messages: matching, protocols, requests, probes.
+//! Point-to-point messages: matching, protocols, requests, probes, partitioned operations.
 //!
 //! Start at `engine` for the ways of a message, `operation` for who may touch what, `transfer` for
-//! large messages that both sides copy, `matching` for the pure core.
+//! large messages that both sides copy, `matching` for the pure core, `partitioned` for messages in parts.
 
 mod buffered;
 mod checking;

@@ -39,5 +39,23 @@ int main(int argc, char **argv) {
       CHECK_EQUAL(status.MPI_SOURCE, previous);
     }
   }
+  // Persistent receives are in line since their start, not since they were made.
+  MPI_Request requests[RECEIVES], send;
+  int in[RECEIVES], index = -1;
+  for (int i = 0; i < RECEIVES; i++)
+    CHECK_OK(MPI_Recv_init(&in[i], 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &requests[i]));
+  for (int i = RECEIVES - 1; i >= 0; i--) CHECK_OK(MPI_Start(&requests[i]));
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (int i = 0; i < RECEIVES; i++) {
+    CHECK_OK(MPI_Isend(&i, 1, MPI_INT, next, 0, MPI_COMM_WORLD, &send));
+    CHECK_OK(MPI_Wait(&send, MPI_STATUS_IGNORE));
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (int i = 0; i < RECEIVES; i++) {
+    CHECK_OK(MPI_Waitany(RECEIVES, requests, &index, MPI_STATUS_IGNORE));
+    CHECK_EQUAL(index, RECEIVES - 1 - i);
+    CHECK_EQUAL(in[index], i);
+  }
+  for (int i = 0; i < RECEIVES; i++) CHECK_OK(MPI_Request_free(&requests[i]));
   return check_end();
 }
