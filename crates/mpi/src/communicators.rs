@@ -18,6 +18,7 @@ use weft_base::{Error, In, Out, Result, abi};
 use weft_coll::Team;
 use weft_comm::topology::Topology;
 use weft_comm::{Communicator as Values, Comparison, Group, SELF_CONTEXT, WORLD_CONTEXT};
+use weft_p2p::Scope;
 use weft_sync::Lock;
 
 /// A communicator as the library keeps it for one rank.
@@ -237,6 +238,7 @@ pub fn comm_disconnect(comm: Out<abi::Comm>) -> Result {
         let pending = messages.endpoint.requests().active_on(handle);
         messages.engine.wait_for_all(messages.endpoint, &pending)?;
         messages.endpoint.requests().wait_for_abandoned(handle);
+        messages.give_back_buffer(Scope::Communicator(handle));
     }
     comm_free(comm)
 }

@@ -121,8 +121,8 @@ pub fn info_set(info: abi::Info, key: In<c_char>, value: In<c_char>) -> Result {
     let key = key_argument(key)?;
     let value = strings::read(value, "value")?;
     let length = strings::length(&value);
-    if length > MPI_MAX_INFO_VAL as usize {
-        let text = format!("value has {length} characters; {MPI_MAX_INFO_VAL} fit");
+    if length >= MPI_MAX_INFO_VAL as usize {
+        let text = format!("value has {length} characters; {} fit", MPI_MAX_INFO_VAL - 1);
         return Err(Error::new(MPI_ERR_INFO_VALUE, text));
     }
     let object = find_mutable(info)?;

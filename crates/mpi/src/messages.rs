@@ -12,7 +12,7 @@ use weft_base::handle::Kind;
 use weft_base::table::Table;
 use weft_base::{Error, Out, Result, Subject};
 use weft_datatype::Datatype;
-use weft_p2p::{Buffer, Endpoint, Engine, Envelope, Limits, Matched, Mode, Parts};
+use weft_p2p::{Buffer, Endpoint, Engine, Envelope, Limits, Matched, Mode, Parts, Scope};
 use weft_sync::Lock;
 
 /// A rank's way into the message engine.
@@ -80,6 +80,14 @@ impl Purpose {
         // A job has less than 2^24 ranks.
         let source = (self as i32) << 24 | source as i32;
         Envelope { context: communicator.collective_context(), source, tag }
+    }
+}
+
+impl Messages {
+    /// Detaches the buffer of an object that ends, if it has one, when no message uses it any more.
+    pub(crate) fn give_back_buffer(&self, scope: Scope) {
+        // The error is that there is none.
+        let _ = self.engine.detach_buffer(self.endpoint, scope);
     }
 }
 

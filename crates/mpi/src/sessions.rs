@@ -11,6 +11,7 @@ use std::sync::Arc;
 use weft_base::constants::*;
 use weft_base::{Error, In, Out, Result, abi};
 use weft_comm::Group;
+use weft_p2p::Scope;
 use weft_sync::Lock;
 
 /// A session. Groups name it by its handle (`Group::origin`), and communicators and windows by their group.
@@ -77,9 +78,12 @@ impl Process {
         let retired: Vec<_> = self.retired.lock().iter().map(|(handle, c)| (handle.0, c.clone())).collect();
         for (handle, communicator) in live.chain(retired) {
             if communicator.values.group.origin() == origin {
-                self.messages().endpoint.requests().wait_for_abandoned(abi::Comm(handle));
+                let messages = self.messages();
+                messages.endpoint.requests().wait_for_abandoned(abi::Comm(handle));
+                messages.give_back_buffer(Scope::Communicator(abi::Comm(handle)));
             }
         }
+        self.messages().give_back_buffer(Scope::Session(abi::Session(origin)));
         self.drop_retired();
     }
 

@@ -54,13 +54,14 @@ int main(int argc, char **argv) {
   memset(key, 'k', sizeof key);
   key[MPI_MAX_INFO_KEY - 1] = 0;
   memset(long_value, 'v', sizeof long_value);
-  long_value[MPI_MAX_INFO_VAL] = 0;
+  // The constants count the end of a string, so that an array of that many characters holds the longest one.
+  long_value[MPI_MAX_INFO_VAL - 1] = 0;
   CHECK_OK(MPI_Info_set(info, key, long_value));
   length = sizeof value;
   CHECK_OK(MPI_Info_get_string(info, key, &length, value, &flag));
-  CHECK(flag && length == MPI_MAX_INFO_VAL + 1 && strcmp(value, long_value) == 0);
-  long_value[MPI_MAX_INFO_VAL] = 'v';
-  long_value[MPI_MAX_INFO_VAL + 1] = 0;
+  CHECK(flag && length == MPI_MAX_INFO_VAL && strcmp(value, long_value) == 0);
+  long_value[MPI_MAX_INFO_VAL - 1] = 'v';
+  long_value[MPI_MAX_INFO_VAL] = 0;
   CHECK_CLASS(MPI_Info_set(info, "key", long_value), MPI_ERR_INFO_VALUE);
   key[MPI_MAX_INFO_KEY - 1] = 'k';
   key[MPI_MAX_INFO_KEY] = 0;
