@@ -9,7 +9,10 @@
  * check-output: received by rank 1 in MPI_Irecv at message_types.c:@irecv (in main)
  * check-output: element 0 was sent as MPI_BYTE and received as MPI_LONG
  * check-output: sent by rank 0 with tag 3 in MPI_Send at message_types.c:@long (in main)
- * check-output: weft check: 3 findings
+ * check-output: element 1 was sent as MPI_INT and received as MPI_DOUBLE
+ * check-output: sent by rank 0 with tag 4 in MPI_Bsend at message_types.c:@bsend (in main)
+ * check-output: sent by rank 1 with tag 5 in MPI_Sendrecv_replace at message_types.c:@replace (in main)
+ * check-output: weft check: 5 findings
  */
 #include <mpi.h>
 #include <stdlib.h>
@@ -38,6 +41,15 @@ int main(int argc, char **argv)
         char *bytes = calloc(LONG, 8);
         MPI_Send(bytes, 8 * LONG, MPI_BYTE, 1, 3, MPI_COMM_WORLD); /* @long */
         free(bytes);
+        char *space = malloc(1000);
+        int length = 1000;
+        MPI_Buffer_attach(space, length);
+        int two[2] = {1, 2};
+        MPI_Bsend(two, 2, MPI_INT, 1, 4, MPI_COMM_WORLD); /* @bsend */
+        MPI_Buffer_detach(&space, &length);
+        free(space);
+        float value = 0;
+        MPI_Sendrecv(&value, 1, MPI_FLOAT, 1, 6, two, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     } else if (rank == 1) {
         float number;
         MPI_Barrier(MPI_COMM_WORLD);
@@ -50,6 +62,16 @@ int main(int argc, char **argv)
         long *words = calloc(LONG, sizeof(long));
         MPI_Recv(words, LONG, MPI_LONG, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         free(words);
+        struct { int number; double value; } mix;
+        int lengths[2] = {1, 1};
+        MPI_Aint where[2] = {0, 8};
+        MPI_Datatype both[2] = {MPI_INT, MPI_DOUBLE}, type;
+        MPI_Type_create_struct(2, lengths, where, both, &type);
+        MPI_Type_commit(&type);
+        MPI_Recv(&mix, 1, type, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Type_free(&type);
+        float value = 0;
+        MPI_Sendrecv_replace(&value, 1, MPI_FLOAT, 0, 5, 0, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* @replace */
     } else {
         MPI_Barrier(MPI_COMM_WORLD);
         MPI_Barrier(MPI_COMM_WORLD);

@@ -263,6 +263,11 @@ impl Data<'_> {
         Ok(unsafe { Parts::new(self.address, partitions, self.count, (*self.datatype).clone()) })
     }
 
+    /// Says that a buffer of bytes holds what [`Data::pack`] has copied out of this one.
+    pub fn describe(&self, packed: Buffer) -> Buffer {
+        packed.copy_of(self.count, &self.datatype)
+    }
+
     /// Copies the data out, without gaps.
     pub fn pack(&self) -> Box<[u8]> {
         let length = self.buffer().bytes();

@@ -316,7 +316,7 @@ pub fn sendrecv_replace(
             packed = data.pack();
             // SAFETY: `packed` lives until the call ends.
             let buffer = unsafe { weft_p2p::Buffer::dense(packed.as_ptr().cast_mut(), packed.len() as u64) };
-            Some((target, envelope, buffer))
+            Some((target, envelope, data.describe(buffer)))
         }
         _ => None,
     };

@@ -6,14 +6,17 @@
 //! it. Where that fails, any gap will do. `MPI_BUFFER_AUTOMATIC` takes memory of the library instead.
 #![allow(unsafe_code)]
 
+use crate::checking;
 use crate::endpoint::Endpoint;
 use crate::engine::{Engine, Mode};
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation};
 use std::sync::Arc;
 use weft_base::constants::*;
+use weft_base::settings::is_checking;
 use weft_base::site::{self, Site};
 use weft_base::{Error, Result, abi};
+use weft_datatype::Datatype;
 use weft_sched::Thread;
 use weft_sync::Lock;
 
@@ -44,6 +47,8 @@ struct Segment {
     operation: Arc<Operation>,
     /// The data, for automatic buffers.
     _memory: Option<Box<[u8]>>,
+    /// What the data was before it was packed, in checking mode.
+    _datatype: Option<Box<Datatype>>,
 }
 
 struct Attached {
@@ -252,6 +257,11 @@ impl Engine {
         data: Buffer,
         scopes: Scopes,
     ) -> Result {
+        let mut datatype = None;
+        if is_checking() {
+            checking::look(me, &data, false);
+            datatype = data.kept_datatype();
+        }
         let mut buffers = me.buffers.0.lock();
         let order = [
             Some(Scope::Communicator(scopes.comm)),
@@ -274,9 +284,16 @@ impl Engine {
         // SAFETY: the data is as promised, and the space has room for it; the count keeps the operation in place.
         unsafe {
             data.pack_into(address);
-            let operation = Arc::new(Operation::new(Buffer::dense(address, data.bytes())));
+            let mut packed = Buffer::dense(address, data.bytes());
+            if let Some(datatype) = &datatype {
+                packed = packed.copy_of(data.count, datatype);
+            }
+            let operation = Arc::new(Operation::new(packed));
             if !self.start_send(me, target, envelope, &operation, Mode::Standard) {
-                attached.segments.insert(index, Segment { offset, length, operation, _memory: memory });
+                attached.segments.insert(
+                    index,
+                    Segment { offset, length, operation, _memory: memory, _datatype: datatype },
+                );
                 attached.tail = offset + length;
             }
         }

@@ -6,7 +6,7 @@
 
 use crate::endpoint::{Endpoint, Payload};
 use crate::matching::Envelope;
-use crate::operation::Buffer;
+use crate::operation::{Buffer, Operation};
 use core::ops::Range;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -51,6 +51,40 @@ impl Kept {
         unsafe { buffer.pack_into(data.as_mut_ptr()) };
         Self { data, origin: Origin::of(buffer, None) }
     }
+}
+
+/// Looks for buffers in use that an operation may not touch, whose data no request keeps.
+#[cold]
+#[inline(never)]
+pub(crate) fn look(me: &Endpoint, buffer: &Buffer, writes: bool) {
+    me.requests().pending.look(me.rank(), buffer, writes);
+}
+
+/// Compares a send of the calling thread with the posted receive it has found.
+#[cold]
+#[inline(never)]
+pub(crate) fn delivered(rank: u32, envelope: &Envelope, data: &Buffer, receive: &Operation) {
+    let posted = Origin::of(&receive.buffer(), receive.site());
+    matched(rank, envelope, &Origin::of(data, None), &posted);
+}
+
+/// Compares a send that waits with the receive of the calling thread that has found it.
+#[cold]
+#[inline(never)]
+pub(crate) fn taken(rank: u32, envelope: &Envelope, send: &Operation, buffer: &Buffer) {
+    let sent = Origin::of(&send.buffer(), send.site());
+    matched(rank, envelope, &sent, &Origin::of(buffer, None));
+}
+
+/// Copies the data of a send of the calling thread that has found no receive.
+///
+/// # Safety
+/// The promise of [`Buffer::new`], for reading.
+#[cold]
+#[inline(never)]
+pub(crate) unsafe fn kept(data: &Buffer) -> Payload {
+    // SAFETY: the caller's promise.
+    Payload::Checked(Box::new(unsafe { Kept::new(data) }))
 }
 
 /// Compares the datatypes of a message and its receive by rank `rank`.

@@ -29,7 +29,7 @@
 //! No thread switches while it holds a lock of this module: all waiting is outside, and copies of any length, too.
 #![allow(unsafe_code)]
 
-use crate::checking::{Kept, Origin, matched};
+use crate::checking::{self, Origin};
 use crate::endpoint::{Endpoint, Message, Payload, State};
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, Outcome, received};
@@ -128,12 +128,12 @@ impl Engine {
 
     #[inline(never)]
     unsafe fn send_locked(&self, me: &Endpoint, target: u32, envelope: Envelope, data: Buffer, mode: Mode) {
-        if is_checking() {
-            me.requests().pending.look(me.rank(), &data, false);
-        }
         // SAFETY: the caller's promise; the operation stays here until it is complete.
         unsafe {
             if data.bytes > self.limits.eager || !self.deliver(me, target, envelope, &data, mode, None) {
+                if is_checking() {
+                    checking::look(me, &data, false);
+                }
                 let operation = Operation::new(data);
                 if !self.deliver(me, target, envelope, &data, mode, Some(&operation)) {
                     self.wait(me, &operation);
@@ -217,6 +217,10 @@ impl Engine {
         mode: Mode,
         operation: Option<&Operation>,
     ) -> bool {
+        let is_checking = is_checking();
+        if is_checking && operation.is_none() {
+            checking::look(me, data, false);
+        }
         let endpoint = self.endpoint(target);
         me.note_traffic(endpoint, data.bytes, self.limits.rings);
         let mut state = endpoint.lock();
@@ -226,9 +230,8 @@ impl Engine {
         if let Some((_, receive)) = state.posted.take(&envelope) {
             drop(state);
             let receive = receive.get();
-            if is_checking() {
-                let posted = Origin::of(&receive.buffer(), receive.site());
-                matched(target, &envelope, &Origin::of(data, None), &posted);
+            if is_checking {
+                checking::delivered(target, &envelope, data, receive);
             }
             // SAFETY: both buffers are as their owners promised; the receive is ours since it left the queue.
             unsafe { receive.copy(data, &receive.buffer()) };
@@ -241,8 +244,8 @@ impl Engine {
         if eager {
             // SAFETY: the data is as promised; the payload has room for it.
             let payload = unsafe {
-                if is_checking() {
-                    Payload::Checked(Box::new(Kept::new(data)))
+                if is_checking {
+                    checking::kept(data)
                 } else {
                     state.pool.store(data.bytes, |out| data.pack_into(out))
                 }
@@ -277,7 +280,7 @@ impl Engine {
         buffer: Buffer,
     ) -> (Status, Result) {
         if is_checking() {
-            me.requests().pending.look(me.rank(), &buffer, true);
+            checking::look(me, &buffer, true);
         }
         let ring = match source {
             Some(rank) => me.ring_from(rank),
@@ -435,8 +438,7 @@ impl Endpoint {
                 drop(state);
                 let send = send.get();
                 if is_checking() {
-                    let sent = Origin::of(&send.buffer(), send.site());
-                    matched(self.rank(), &envelope, &sent, &Origin::of(buffer, None));
+                    checking::taken(self.rank(), &envelope, send, buffer);
                 }
                 // SAFETY: both buffers are as their owners promised; the send is ours since it left the queue.
                 unsafe { send.copy(&send.buffer(), buffer) };
@@ -445,7 +447,7 @@ impl Endpoint {
             Payload::Checked(ref kept) => {
                 state.unexpected_bytes -= message.payload.cost();
                 drop(state);
-                matched(self.rank(), &envelope, &kept.origin, &Origin::of(buffer, None));
+                checking::matched(self.rank(), &envelope, &kept.origin, &Origin::of(buffer, None));
                 // SAFETY: the payload holds `bytes` bytes.
                 unsafe { buffer.unpack_from(kept.data.as_ptr(), bytes) };
             }

@@ -83,6 +83,18 @@ impl Buffer {
         Self { address, count: bytes, datatype: core::ptr::null(), bytes, dense: true }
     }
 
+    /// Says which data the bytes were packed from, for checking mode. `datatype` must live as long as the operation.
+    #[must_use]
+    pub fn copy_of(self, count: u64, datatype: &Datatype) -> Self {
+        Self { count, datatype: core::ptr::from_ref(datatype), ..self }
+    }
+
+    /// Returns the datatype, kept alive.
+    pub(crate) fn kept_datatype(&self) -> Option<Box<Datatype>> {
+        // SAFETY: null, or a datatype that lives as long as the operation of the buffer is in progress.
+        unsafe { self.datatype.as_ref() }.map(|datatype| Box::new(datatype.clone()))
+    }
+
     /// Returns the number of data bytes.
     #[inline]
     pub fn bytes(&self) -> u64 {
@@ -272,9 +284,15 @@ impl Operation {
         // SAFETY: written and read only under the endpoint's lock while the operation is in matching.
         unsafe { (*self.fields.get()).position = position }
         if is_checking() {
-            // SAFETY: as above.
-            unsafe { (*self.fields.get()).site = site::current() }
+            self.note_site();
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_site(&self) {
+        // SAFETY: as in `set_position`.
+        unsafe { (*self.fields.get()).site = site::current() }
     }
 
     /// Returns the call that put it into matching, in checking mode. For whoever took it out.
