@@ -18,7 +18,7 @@ use weft_base::{Error, In, Out, Result, abi};
 use weft_coll::Team;
 use weft_comm::topology::Topology;
 use weft_comm::{Communicator as Values, Comparison, Group, SELF_CONTEXT, WORLD_CONTEXT};
-use weft_p2p::Scope;
+use weft_p2p::{Matched, Scope};
 use weft_sync::Lock;
 
 /// A communicator as the library keeps it for one rank.
@@ -244,8 +244,8 @@ pub fn comm_disconnect(comm: Out<abi::Comm>) -> Result {
 }
 
 impl Process {
-    /// Keeps a freed communicator as long as requests of the rank refer to it: persistent ones may be started again in
-    /// its context, and errors go to its error handler.
+    /// Keeps a freed communicator as long as requests or matched messages of the rank refer to it: persistent requests
+    /// may be started again in its context, and errors go to its error handler.
     fn retire(&self, handle: abi::Comm, communicator: Arc<Communicator>) {
         self.drop_retired();
         if self.is_in_use(handle) {
@@ -254,8 +254,11 @@ impl Process {
     }
 
     fn is_in_use(&self, handle: abi::Comm) -> bool {
-        let in_use = |messages: &crate::messages::Messages| messages.endpoint.requests().is_used(handle);
-        self.messages.get().is_some_and(in_use)
+        let Some(messages) = self.messages.get() else { return false };
+        let is_matched =
+            |message: &Lock<Option<Matched>>| message.lock().as_ref().is_some_and(|m| m.comm == handle);
+        messages.endpoint.requests().is_used(handle)
+            || messages.matched.live().iter().any(|(_, message)| is_matched(message))
     }
 
     /// Lets go of freed communicators that no request refers to any more.

@@ -79,6 +79,21 @@ int main(int argc, char **argv) {
   CHECK(handled_on == copy);
   CHECK_OK(MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
 
+  // So does one of a message that was matched before.
+  MPI_Message message;
+  CHECK_OK(MPI_Comm_create_errhandler(handler, &errhandler));
+  CHECK_OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+  CHECK_OK(MPI_Comm_set_errhandler(comm, errhandler));
+  CHECK_OK(MPI_Errhandler_free(&errhandler));
+  copy = comm;
+  CHECK_OK(MPI_Isend(two, 2, MPI_INT, right, 4, comm, &requests[1]));
+  CHECK_OK(MPI_Mprobe(left, 4, comm, &message, MPI_STATUS_IGNORE));
+  CHECK_OK(MPI_Comm_free(&comm));
+  CHECK(MPI_Mrecv(&got, 1, MPI_INT, &message, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+  CHECK_EQUAL(handled, 2);
+  CHECK(handled_on == copy);
+  CHECK_OK(MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
+
   // Disconnecting waits for what the rank has begun.
   CHECK_OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
   got = -1;

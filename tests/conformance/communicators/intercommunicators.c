@@ -214,6 +214,14 @@ int main(int argc, char **argv) {
   CHECK_OK(MPI_Comm_free(&again));
   CHECK_EQUAL(deletions, 1);
 
+  CHECK_OK(MPI_Comm_idup(inter, &again, &request));
+  CHECK_EQUAL(copies, 2);
+  CHECK_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+  CHECK_OK(MPI_Comm_set_errhandler(again, MPI_ERRORS_RETURN));
+  groups(again);
+  messages(again, 2);
+  CHECK_OK(MPI_Comm_free(&again));
+
   merge(inter, 2, 0);
   merge(inter, 1, 1);
   merge(inter, 0, -1);
@@ -237,7 +245,7 @@ int main(int argc, char **argv) {
   CHECK_OK(MPI_Comm_free_keyval(&keyval));
   CHECK_OK(MPI_Errhandler_free(&errhandler));
   CHECK_OK(MPI_Comm_disconnect(&inter));
-  CHECK_EQUAL(deletions, 2);
+  CHECK_EQUAL(deletions, 3);
   CHECK_OK(MPI_Comm_free(&local));
   return check_end();
 }

@@ -26,6 +26,19 @@ int main(int argc, char **argv) {
   CHECK_OK(MPI_Comm_set_name(child, other));
   CHECK_OK(MPI_Comm_get_name(child, name, &length));
   CHECK(length == MPI_MAX_OBJECT_NAME - 1 && strcmp(name, other) == 0);
+  // One that is too long is cut; a new name replaces an old one; leading spaces count.
+  char longer[MPI_MAX_OBJECT_NAME + 20];
+  memset(longer, 'y', sizeof longer);
+  longer[sizeof longer - 1] = 0;
+  CHECK_OK(MPI_Comm_set_name(child, longer));
+  CHECK_OK(MPI_Comm_get_name(child, name, &length));
+  CHECK(length == MPI_MAX_OBJECT_NAME - 1 && strncmp(name, longer, length) == 0 && name[length] == 0);
+  CHECK_OK(MPI_Comm_set_name(child, "  two before"));
+  CHECK_OK(MPI_Comm_get_name(child, name, &length));
+  CHECK(strcmp(name, "  two before") == 0 && length == 12);
+  CHECK_OK(MPI_Comm_set_name(child, ""));
+  CHECK_OK(MPI_Comm_get_name(child, name, &length));
+  CHECK(length == 0 && name[0] == 0);
   CHECK_OK(MPI_Comm_set_name(MPI_COMM_WORLD, "everybody"));
   CHECK_OK(MPI_Comm_get_name(MPI_COMM_WORLD, name, &length));
   CHECK(strcmp(name, "everybody") == 0);

@@ -25,6 +25,12 @@ int main(void) {
   int *upper;
   CHECK_OK(MPI_Comm_get_attr(all, MPI_TAG_UB, &upper, &flag));
   CHECK(flag && *upper >= 32767);
+  // The others hang on MPI_COMM_WORLD, which is not there.
+  int world_only[] = {MPI_UNIVERSE_SIZE, MPI_APPNUM, MPI_LASTUSEDCODE, MPI_IO};
+  for (int i = 0; i < 4; i++) {
+    CHECK_OK(MPI_Comm_get_attr(all, world_only[i], &upper, &flag));
+    CHECK_EQUAL(flag, 0);
+  }
 
   // Split by process set: everybody, or each one alone; sets that do not exist give nothing.
   set(&info, "mpi://WORLD");
