@@ -13,8 +13,8 @@
 //! error can say which of these it was. Predefined handles are below 4096 and have no kind bits. Requests divide the
 //! upper half differently, see `weft_p2p::requests`.
 
+use crate::Error;
 use crate::constants::*;
-use crate::{Error, abi};
 
 /// What a handle is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -128,6 +128,13 @@ impl Kind {
         KINDS.into_iter().find(|&kind| kind as usize == bits && plausible)
     }
 
+    /// Returns the error of freeing a predefined handle.
+    #[cold]
+    pub fn predefined(self, handle: usize) -> Error {
+        let name = name(handle).map_or_else(|| format!("{handle:#x}"), |(name, _)| name.into());
+        Error::handle(self, handle, format!("is {name}, which is predefined; it cannot be freed"))
+    }
+
     /// Returns the error about a handle that is not, or is no longer, one of this kind and rank.
     ///
     /// `known` tells whether the table has, or had, an object with that index.
@@ -165,11 +172,6 @@ impl Kind {
 /// Returns the name and kind of a predefined handle.
 pub fn name(handle: usize) -> Option<(&'static str, Kind)> {
     PREDEFINED_HANDLES.iter().find(|(value, ..)| *value == handle).map(|&(_, name, kind)| (name, kind))
-}
-
-/// Returns the name of a predefined datatype or operation for a message, or its value.
-pub fn datatype_name(handle: abi::Datatype) -> String {
-    name(handle.0).map_or_else(|| format!("{:#x}", handle.0), |(name, _)| name.into())
 }
 
 #[cfg(test)]

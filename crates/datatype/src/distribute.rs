@@ -109,10 +109,16 @@ impl Datatype {
             positive(sizes[i], "array_of_sizes", i)?;
             positive(subsizes[i], "array_of_subsizes", i)?;
             not_negative(starts[i], c::MPI_ERR_ARG, &format!("array_of_starts[{i}]"))?;
-            if subsizes[i] > sizes[i] || starts[i] > sizes[i] - subsizes[i] {
+            let (size, part) = (sizes[i], subsizes[i]);
+            if part > size {
+                let message =
+                    format!("array_of_subsizes[{i}] is {part}, more than array_of_sizes[{i}], {size}");
+                return Err(Error::new(c::MPI_ERR_ARG, message));
+            }
+            if starts[i] > size - part {
                 let message = format!(
-                    "dimension {i}: a sub-array of {} from {} on does not lie within {}",
-                    subsizes[i], starts[i], sizes[i]
+                    "array_of_starts[{i}] is {}; {part} elements from there on leave the {size}",
+                    starts[i]
                 );
                 return Err(Error::new(c::MPI_ERR_ARG, message));
             }
@@ -152,8 +158,11 @@ impl Datatype {
         if [distribs.len(), dargs.len(), psizes.len()] != [ndims; 3] {
             return Err(Error::new(c::MPI_ERR_ARG, "the arrays of a distributed array differ in length"));
         }
-        if size < 1 || rank < 0 || rank >= size {
-            let message = format!("rank {rank} of size {size} does not exist");
+        if size < 1 {
+            return Err(Error::new(c::MPI_ERR_ARG, format!("size is {size}; it must be positive")));
+        }
+        if !(0..size).contains(&rank) {
+            let message = format!("rank is {rank}; with size {size}, ranks are 0 to {}", size - 1);
             return Err(Error::new(c::MPI_ERR_ARG, message));
         }
         for i in 0..ndims {
@@ -162,7 +171,7 @@ impl Datatype {
         }
         let grid = psizes.iter().try_fold(1i64, |n, p| n.checked_mul(i64::from(*p)));
         if grid != Some(i64::from(size)) {
-            let message = format!("the process grid {psizes:?} does not have size = {size} processes");
+            let message = format!("size is {size}, but array_of_psizes has the product of {psizes:?}");
             return Err(Error::new(c::MPI_ERR_ARG, message));
         }
         let c_order = order_is_c(order)?;

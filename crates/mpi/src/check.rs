@@ -6,6 +6,7 @@ use weft_base::abi::Count;
 use weft_base::arguments::CountOut;
 use weft_base::constants::*;
 use weft_base::{Error, In, Out, Result, Subject};
+use weft_datatype::Datatype;
 
 /// Checks that an output argument has somewhere to go.
 ///
@@ -32,6 +33,56 @@ pub fn count_output(argument: CountOut, name: &str) -> Result {
 #[inline]
 pub fn array(is_null: bool, length: usize, name: &str) -> Result {
     if is_null && length > 0 { Err(null_array(name, length)) } else { Ok(()) }
+}
+
+/// Checks the address of `count` elements: low ones make sense only with a datatype of absolute addresses.
+///
+/// # Errors
+/// `MPI_ERR_BUFFER`
+#[inline]
+pub fn buffer(address: *const c_void, count: u64, datatype: &Datatype, name: &str) -> Result {
+    // No object lives in the first page.
+    if address.addr() < PAGE && count > 0 {
+        low_buffer(address.addr(), count, datatype, name)
+    } else {
+        Ok(())
+    }
+}
+
+const PAGE: usize = 4096;
+
+#[cold]
+fn low_buffer(address: usize, count: u64, datatype: &Datatype, name: &str) -> Result {
+    let first = datatype.true_lb().checked_add(address as i64);
+    if datatype.size() == 0 || (address == 0 && !first.is_some_and(|first| (0..PAGE as i64).contains(&first)))
+    {
+        return Ok(());
+    }
+    let what = match address {
+        0 => "is a null pointer",
+        MPI_IN_PLACE => "is MPI_IN_PLACE, which this call does not allow there",
+        MPI_BUFFER_AUTOMATIC => "is MPI_BUFFER_AUTOMATIC, which is only for attaching buffers",
+        _ => {
+            return Err(Error::new(
+                MPI_ERR_BUFFER,
+                format!("{name} is {address:#x}, where no memory can be"),
+            ));
+        }
+    };
+    Err(Error::new(MPI_ERR_BUFFER, format!("{name} {what}; pass the address of {count} elements")))
+}
+
+/// Writes a rank or tag with the name of the constant it may stand for.
+pub fn special(value: c_int, tag: bool) -> String {
+    let name = match value {
+        MPI_ANY_SOURCE if !tag => "MPI_ANY_SOURCE",
+        MPI_PROC_NULL if !tag => "MPI_PROC_NULL",
+        MPI_ROOT if !tag => "MPI_ROOT",
+        MPI_ANY_TAG if tag => "MPI_ANY_TAG",
+        MPI_UNDEFINED => "MPI_UNDEFINED",
+        _ => return value.to_string(),
+    };
+    format!("{value} ({name})")
 }
 
 #[cold]
@@ -98,7 +149,11 @@ pub fn root(value: c_int, size: u32) -> Result<u32> {
         Ok(root) if root < size => Ok(root),
         _ => Err(Error::new(
             MPI_ERR_ROOT,
-            format!("root is {value}; the communicator has ranks 0 to {}", size - 1),
+            format!(
+                "root is {}; the communicator has ranks 0 to {}",
+                special(value, false),
+                i64::from(size) - 1
+            ),
         )),
     }
 }

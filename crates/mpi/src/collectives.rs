@@ -99,17 +99,7 @@ pub(crate) fn data<'a>(
     name: &str,
 ) -> Result<Data<'a>> {
     let count = check::count(count, "count")?;
-    if buffer.is_null()
-        && count > 0
-        && datatype.size() > 0
-        && datatype.lb() == datatype.true_lb()
-        && is_plain(datatype)
-    {
-        return Err(Error::new(
-            MPI_ERR_BUFFER,
-            format!("{name} is a null pointer, but there are {count} elements; pass their address"),
-        ));
-    }
+    check::buffer(buffer, count, datatype, name)?;
     if is_in_place(buffer) {
         return Err(Error::new(
             MPI_ERR_BUFFER,
@@ -118,11 +108,6 @@ pub(crate) fn data<'a>(
     }
     // SAFETY: the caller of the MPI function promises such a buffer until the operation is complete.
     Ok(unsafe { Data::new(buffer, count, datatype) })
-}
-
-/// Tells whether elements at address 0 cannot be meant: not a derived type with absolute addresses.
-fn is_plain(datatype: &Datatype) -> bool {
-    datatype.as_predefined().is_some()
 }
 
 /// Describes a buffer of `parts` times `count` elements.
@@ -173,10 +158,9 @@ fn piece<'a>(
     datatype: &'a Datatype,
     name: &str,
 ) -> Result<Data<'a>> {
-    // The base address is what is checked.
-    let whole = data(buffer, count, datatype, name)?;
-    // SAFETY: as in `data`; the caller's displacement says where the part is.
-    Ok(unsafe { Data::new(buffer.wrapping_byte_offset(offset as isize), whole.count(), datatype) })
+    // The part's own address is what is checked: with MPI_BOTTOM, displacements are addresses.
+    let at = if is_in_place(buffer) { buffer } else { buffer.wrapping_byte_offset(offset as isize) };
+    data(at, count, datatype, name)
 }
 
 fn arrays(counts: Counts, displacements: Counts, size: u32, names: Names) -> Result {

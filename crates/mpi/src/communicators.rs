@@ -14,6 +14,7 @@ use core::ffi::{c_char, c_int};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use weft_base::constants::*;
+use weft_base::handle::Kind;
 use weft_base::{Error, In, Out, Result, abi};
 use weft_coll::Team;
 use weft_comm::topology::Topology;
@@ -216,7 +217,7 @@ pub fn comm_free(comm: Out<abi::Comm>) -> Result {
     let process = Process::current()?;
     let handle = comm.get_at(0);
     if [MPI_COMM_WORLD, MPI_COMM_SELF].contains(&handle) {
-        return Err(Error::new(MPI_ERR_COMM, "MPI_COMM_WORLD and MPI_COMM_SELF cannot be freed"));
+        return Err(Kind::Comm.predefined(handle.0));
     }
     process.communicator(handle)?.attributes.delete_all(handle.0)?;
     let communicator = process.communicators.remove(handle.0)?;

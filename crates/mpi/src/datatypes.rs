@@ -10,6 +10,7 @@ use std::sync::Arc;
 use weft_base::abi::{self, Aint, Count, Status};
 use weft_base::arguments::{CountOut, Counts, In, Out};
 use weft_base::constants::*;
+use weft_base::handle::Kind;
 use weft_base::{Error, Named, Result};
 use weft_datatype::{Basic, Class, Datatype};
 use weft_sync::Lock;
@@ -376,8 +377,7 @@ pub fn type_free(datatype: Out<abi::Datatype>) -> Result {
     let handle = handle(datatype)?;
     let datatype_to_free = process.datatype(handle)?;
     if datatype_to_free.as_predefined().is_some() || datatype_to_free.as_unnamed_pair().is_some() {
-        let text = format!("datatype is predefined ({:?}); it cannot be freed", *datatype_to_free);
-        return Err(Error::new(MPI_ERR_TYPE, text));
+        return Err(Kind::Datatype.predefined(handle.0));
     }
     let attributes = process.datatype_state.attributes.lock().get(&handle.0).cloned();
     if let Some(attributes) = attributes {
@@ -519,7 +519,7 @@ pub fn type_get_contents(
     let process = Process::current()?;
     let datatype = process.datatype(datatype)?;
     if let (true, Some(basic)) = (datatype.is_named(), datatype.as_predefined()) {
-        let text = format!("datatype is the predefined {}; it has no contents to decode", basic.name());
+        let text = format!("datatype is {}, which is predefined; it has no contents to decode", basic.name());
         return Err(Error::new(MPI_ERR_TYPE, text));
     }
     let contents = datatype.contents();
@@ -617,8 +617,8 @@ pub fn type_match_size(typeclass: c_int, size: c_int, datatype: Out<abi::Datatyp
         (MPI_TYPECLASS_COMPLEX, 32) => MPI_COMPLEX32,
         _ => {
             let text = format!(
-                "no datatype has typeclass {typeclass} and size {size}; classes are MPI_TYPECLASS_INTEGER, _REAL \
-                 and _COMPLEX"
+                "typeclass is {typeclass} and size is {size}; no datatype is so, classes are MPI_TYPECLASS_INTEGER, \
+                 _REAL and _COMPLEX"
             );
             return Err(Error::new(MPI_ERR_ARG, text));
         }
@@ -695,7 +695,10 @@ fn real_kind(p: c_int, r: c_int) -> Result<usize> {
         (..=33, ..=4931) => return Ok(3),
         _ => {}
     }
-    Err(Error::new(MPI_ERR_ARG, format!("p = {p} and r = {r} describe no kind the Fortran compiler has")))
+    Err(Error::new(
+        MPI_ERR_ARG,
+        format!("p is {p} and r is {r}; no kind of the Fortran compiler is so precise and wide"),
+    ))
 }
 
 /// `MPI_Type_create_f90_real`
@@ -732,7 +735,7 @@ fn defined(p: c_int, r: c_int) -> Result {
 pub fn type_create_f90_integer(r: c_int, newtype: Out<abi::Datatype>) -> Result {
     let kind = match r {
         i32::MIN..0 | 39.. => {
-            let text = format!("r = {r} digits describe no integer kind the Fortran compiler has");
+            let text = format!("r is {r}; no integer kind of the Fortran compiler has that many digits");
             return Err(Error::new(MPI_ERR_ARG, text));
         }
         0..=2 => MPI_INTEGER1,
@@ -848,20 +851,4 @@ pub(crate) fn committed(process: &Process, datatype: abi::Datatype) -> Result<Re
         return Err(not_committed(datatype));
     }
     Ok(found)
-}
-
-/// Checks a buffer of `count` instances: null is fine for no data and for absolute addresses only.
-///
-/// # Errors
-/// `MPI_ERR_BUFFER`
-#[inline]
-pub(crate) fn buffer(buf: *const c_void, count: u64, datatype: &Datatype, name: &str) -> Result {
-    // No object lives in the first page, so data there means a forgotten buffer.
-    if buf.is_null() && count > 0 && datatype.size() > 0 && (0..4096).contains(&datatype.true_lb()) {
-        return Err(Error::new(
-            MPI_ERR_BUFFER,
-            format!("{name} is a null pointer, but there are {count} elements"),
-        ));
-    }
-    Ok(())
 }

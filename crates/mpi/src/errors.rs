@@ -9,6 +9,7 @@ use core::ffi::{c_char, c_int};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use weft_base::constants::*;
+use weft_base::handle::Kind;
 use weft_base::{Error, In, Out, Result, abi};
 use weft_sync::Lock;
 
@@ -192,7 +193,7 @@ pub fn from_callback(code: c_int, what: &str) -> Result {
 fn live(process: &Process, handle: abi::Errhandler) -> Result<Arc<UserHandler>> {
     let found = process.error_handlers.get(handle.0)?;
     if found.references.load(Ordering::Relaxed) == 0 {
-        return Err(Error::new(MPI_ERR_ERRHANDLER, "the error handler was freed already"));
+        return Err(Kind::Errhandler.refuse(handle.0, process.world_rank, true));
     }
     Ok(found)
 }
@@ -209,9 +210,8 @@ pub(crate) fn handler(process: &Process, handle: abi::Errhandler, kind: HandlerK
         _ => {
             let found = live(process, handle)?;
             if found.kind != kind {
-                let text =
-                    format!("the error handler was created for a {:?}, not for a {kind:?}", found.kind);
-                return Err(Error::new(MPI_ERR_ERRHANDLER, text));
+                let text = format!("is {:#x}, created for a {:?}, not for a {kind:?}", handle.0, found.kind);
+                return Err(Error::handle(Kind::Errhandler, handle.0, text));
             }
             Action::User(found)
         }
@@ -230,7 +230,13 @@ pub fn comm_create_errhandler(function: abi::Callback, errhandler: Out<abi::Errh
 pub(crate) fn create(function: abi::Callback, errhandler: Out<abi::Errhandler>, kind: HandlerKind) -> Result {
     check::output(errhandler, "errhandler")?;
     if function.is_null() {
-        return Err(Error::new(MPI_ERR_ARG, "the error handler function is a null pointer"));
+        let name = match kind {
+            HandlerKind::Communicator => "comm_errhandler_fn",
+            HandlerKind::Window => "win_errhandler_fn",
+            HandlerKind::File => "file_errhandler_fn",
+            HandlerKind::Session => "session_errhandler_fn",
+        };
+        return Err(Error::new(MPI_ERR_ARG, format!("{name} is a null pointer; pass a function")));
     }
     let process = Process::any();
     drop_unused(process);
@@ -315,11 +321,11 @@ pub fn comm_call_errhandler(comm: abi::Comm, errorcode: c_int) -> Result {
     Ok(())
 }
 
-fn known(process: &Process, code: c_int) -> Result<i32> {
+fn known(process: &Process, code: c_int, name: &str) -> Result<i32> {
     process.error_codes.class_of(code).ok_or_else(|| {
         Error::new(
             MPI_ERR_ARG,
-            format!("{code} is neither a predefined error class nor one the program added"),
+            format!("{name} is {code}, which is neither a predefined error class nor one the program added"),
         )
     })
 }
@@ -330,7 +336,7 @@ fn known(process: &Process, code: c_int) -> Result<i32> {
 /// `MPI_ERR_ARG` for a code that does not exist.
 pub fn error_class(errorcode: c_int, errorclass: Out<c_int>) -> Result {
     check::output(errorclass, "errorclass")?;
-    errorclass.set(known(Process::any(), errorcode)?);
+    errorclass.set(known(Process::any(), errorcode, "errorcode")?);
     Ok(())
 }
 
@@ -343,7 +349,7 @@ pub fn error_string(errorcode: c_int, string: Out<c_char>, resultlen: Out<c_int>
     check::output(string, "string")?;
     check::output(resultlen, "resultlen")?;
     let process = Process::any();
-    known(process, errorcode)?;
+    known(process, errorcode, "errorcode")?;
     let mut text = match describe(errorcode) {
         Some((name, meaning)) => match process.failures.latest(errorcode) {
             Some(story) => format!("{name}: {meaning}; last raised by {story}"),
@@ -373,8 +379,11 @@ pub fn add_error_class(errorclass: Out<c_int>) -> Result {
 pub fn add_error_code(errorclass: c_int, errorcode: Out<c_int>) -> Result {
     check::output(errorcode, "errorcode")?;
     let process = Process::any();
-    if known(process, errorclass)? != errorclass {
-        return Err(Error::new(MPI_ERR_ARG, format!("errorclass {errorclass} is a code, not a class")));
+    if known(process, errorclass, "errorclass")? != errorclass {
+        return Err(Error::new(
+            MPI_ERR_ARG,
+            format!("errorclass is {errorclass}, which is a code; pass its class"),
+        ));
     }
     errorcode.set(process.error_codes.add(Some(errorclass)));
     Ok(())
@@ -391,11 +400,17 @@ pub fn add_error_string(errorcode: c_int, string: In<c_char>) -> Result {
         let text = format!("string has {length} characters; {MPI_MAX_ERROR_STRING} fit");
         return Err(Error::new(MPI_ERR_ARG, text));
     }
-    Process::any().error_codes.with(errorcode, |a| a.text = Some(text)).ok_or_else(|| not_added(errorcode))
+    Process::any()
+        .error_codes
+        .with(errorcode, |a| a.text = Some(text))
+        .ok_or_else(|| not_added(errorcode, "errorcode"))
 }
 
-fn not_added(code: c_int) -> Error {
-    Error::new(MPI_ERR_ARG, format!("{code} was not added by the program; only such codes can be changed"))
+fn not_added(code: c_int, name: &str) -> Error {
+    Error::new(
+        MPI_ERR_ARG,
+        format!("{name} is {code}, which the program did not add; only what it added can be changed"),
+    )
 }
 
 /// `MPI_Remove_error_class`
@@ -406,11 +421,11 @@ pub fn remove_error_class(errorclass: c_int) -> Result {
     let codes = &Process::any().error_codes;
     let mut added = codes.added.lock();
     if added.iter().any(|a| a.class == errorclass && a.code != errorclass && !a.removed) {
-        let text = format!("errorclass {errorclass} still has error codes; remove them first");
+        let text = format!("errorclass is {errorclass}, which still has error codes; remove them first");
         return Err(Error::new(MPI_ERR_ARG, text));
     }
     let found = added.iter_mut().find(|a| a.code == errorclass && a.class == errorclass && !a.removed);
-    found.map(|a| a.removed = true).ok_or_else(|| not_added(errorclass))
+    found.map(|a| a.removed = true).ok_or_else(|| not_added(errorclass, "errorclass"))
 }
 
 /// `MPI_Remove_error_code`
@@ -421,7 +436,7 @@ pub fn remove_error_code(errorcode: c_int) -> Result {
     let codes = &Process::any().error_codes;
     let mut added = codes.added.lock();
     let found = added.iter_mut().find(|a| a.code == errorcode && a.class != errorcode && !a.removed);
-    let found = found.ok_or_else(|| not_added(errorcode))?;
+    let found = found.ok_or_else(|| not_added(errorcode, "errorcode"))?;
     if found.text.is_some() {
         let text = format!("errorcode {errorcode} still has a string; remove it first");
         return Err(Error::new(MPI_ERR_ARG, text));
@@ -436,7 +451,7 @@ pub fn remove_error_code(errorcode: c_int) -> Result {
 /// `MPI_ERR_ARG` for a code to which the program did not give a string.
 pub fn remove_error_string(errorcode: c_int) -> Result {
     let text = Process::any().error_codes.with(errorcode, |a| a.text.take());
-    let text = text.ok_or_else(|| not_added(errorcode))?;
+    let text = text.ok_or_else(|| not_added(errorcode, "errorcode"))?;
     let missing = || Error::new(MPI_ERR_ARG, format!("errorcode {errorcode} has no string to remove"));
     text.map(drop).ok_or_else(missing)
 }

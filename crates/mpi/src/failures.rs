@@ -6,6 +6,7 @@
 use crate::communicators::Communicator;
 use crate::process::Process;
 use std::collections::VecDeque;
+use std::io::Write;
 use weft_base::Error;
 use weft_sync::Lock;
 
@@ -68,6 +69,22 @@ pub(crate) fn title(communicator: &Communicator) -> String {
     }
 }
 
+/// Makes a panic of the library say which rank was in which call. The panic then aborts the process, for none may leave
+/// a function that C calls; the report of that crash shows the way to it.
+pub(crate) fn report_panics() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        std::panic::set_hook(Box::new(|panic| {
+            let thread = weft_sched::current();
+            let who = match thread.rank() {
+                weft_sched::NO_RANK => "a thread of no rank".to_string(),
+                rank => format!("rank {rank}, in or after its call of {}", thread.call()),
+            };
+            let _ = writeln!(std::io::stderr(), "weft: internal error in {who}: {panic}; please report it");
+        }));
+    });
+}
+
 /// Shortens a text to `room` bytes, ending it with an ellipsis if it was longer.
 pub(crate) fn shorten(text: &mut String, room: usize) {
     if text.len() > room {
@@ -108,6 +125,26 @@ mod tests {
             failures.record(7, "new".into());
         }
         assert_eq!(failures.latest(2), None);
+    }
+
+    #[test]
+    #[ignore = "run by the next test in a process of its own"]
+    fn panic_in_a_call() {
+        report_panics();
+        weft_sched::current().set_process(3, core::ptr::null_mut());
+        weft_sched::current().set_call(&"MPI_Barrier");
+        panic!("a broken promise");
+    }
+
+    #[test]
+    fn a_panic_names_the_call() {
+        let this = std::env::current_exe().unwrap();
+        let child = ["--exact", "failures::tests::panic_in_a_call", "--ignored", "--nocapture"];
+        let output = std::process::Command::new(this).args(child).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success());
+        assert!(text.contains("weft: internal error in rank 3") && text.contains("MPI_Barrier"), "{text}");
+        assert!(text.contains("a broken promise") && text.contains("please report"), "{text}");
     }
 
     #[test]

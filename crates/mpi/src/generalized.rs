@@ -8,6 +8,7 @@ use core::ffi::c_void;
 use std::sync::Arc;
 use weft_base::abi::{self, Callback, Status};
 use weft_base::constants::*;
+use weft_base::handle::Kind;
 use weft_base::{Error, Out, Result};
 use weft_p2p::{Signal, Work};
 use weft_sched::Thread;
@@ -138,10 +139,8 @@ pub fn grequest_complete(request: abi::Request) -> Result {
     let work = requests.unfinished_work(request)?;
     let Some(generalized) = work.as_ref().and_then(|work| work.as_any()?.downcast_ref::<Generalized>())
     else {
-        return Err(Error::new(
-            MPI_ERR_REQUEST,
-            format!("request {:#x} is not a generalized request", request.0),
-        ));
+        let text = format!("is {:#x}, which is not a generalized request", request.0);
+        return Err(Error::handle(Kind::Request, request.0, text));
     };
     if !generalized.complete()? {
         return Ok(());

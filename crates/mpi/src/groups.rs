@@ -170,13 +170,20 @@ fn ranges(n: c_int, ranges: In<[c_int; 3]>, size: u32) -> Result<Vec<i64>> {
 fn select(
     group: abi::Group,
     newgroup: Out<abi::Group>,
+    name: &str,
     indices: impl FnOnce(u32) -> Result<Vec<i64>>,
     f: fn(&Group, &[i64]) -> std::result::Result<Group, i64>,
 ) -> Result {
     check::output(newgroup, "newgroup")?;
     let process = Process::current()?;
     let group = process.group(group)?;
-    let result = f(&group, &indices(group.size())?).map_err(|bad| bad_rank(bad, "a rank", group.size()))?;
+    let indices = indices(group.size())?;
+    let result = f(&group, &indices).map_err(|bad| {
+        // The last of those that repeat each other is one too many.
+        let at = indices.iter().rposition(|&index| index == bad).unwrap_or(0);
+        let name = if name == "ranks" { format!("ranks[{at}]") } else { format!("a rank in {name}") };
+        bad_rank(bad, &name, group.size())
+    })?;
     give(process, result, newgroup);
     Ok(())
 }
@@ -186,7 +193,7 @@ fn select(
 /// # Errors
 /// `MPI_ERR_GROUP`, `MPI_ERR_ARG`, `MPI_ERR_RANK` for one out of range or repeated.
 pub fn group_incl(group: abi::Group, n: c_int, ranks: In<c_int>, newgroup: Out<abi::Group>) -> Result {
-    select(group, newgroup, |_| indices(n, ranks), Group::include)
+    select(group, newgroup, "ranks", |_| indices(n, ranks), Group::include)
 }
 
 /// `MPI_Group_excl`
@@ -194,7 +201,7 @@ pub fn group_incl(group: abi::Group, n: c_int, ranks: In<c_int>, newgroup: Out<a
 /// # Errors
 /// As [`group_incl`].
 pub fn group_excl(group: abi::Group, n: c_int, ranks: In<c_int>, newgroup: Out<abi::Group>) -> Result {
-    select(group, newgroup, |_| indices(n, ranks), Group::exclude)
+    select(group, newgroup, "ranks", |_| indices(n, ranks), Group::exclude)
 }
 
 /// `MPI_Group_range_incl`
@@ -207,7 +214,7 @@ pub fn group_range_incl(
     triplets: In<[c_int; 3]>,
     newgroup: Out<abi::Group>,
 ) -> Result {
-    select(group, newgroup, |size| ranges(n, triplets, size), Group::include)
+    select(group, newgroup, "ranges", |size| ranges(n, triplets, size), Group::include)
 }
 
 /// `MPI_Group_range_excl`
@@ -220,7 +227,7 @@ pub fn group_range_excl(
     triplets: In<[c_int; 3]>,
     newgroup: Out<abi::Group>,
 ) -> Result {
-    select(group, newgroup, |size| ranges(n, triplets, size), Group::exclude)
+    select(group, newgroup, "ranges", |size| ranges(n, triplets, size), Group::exclude)
 }
 
 /// `MPI_Group_free`

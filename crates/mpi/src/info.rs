@@ -33,7 +33,7 @@ fn find(handle: abi::Info) -> Result<Arc<Info>> {
     let process = Process::any();
     match handle {
         MPI_INFO_ENV if process.phase() == NOT_INITIALIZED => {
-            let text = "MPI_INFO_ENV is valid after MPI_Init only; MPI_Info_create_env gives the same before";
+            let text = "info is MPI_INFO_ENV, which is valid after MPI_Init only; MPI_Info_create_env gives the same before";
             Err(Error::new(MPI_ERR_INFO, text))
         }
         MPI_INFO_ENV => Ok(process.environment_info.get_or_init(|| Arc::new(environment(None))).clone()),
@@ -44,7 +44,10 @@ fn find(handle: abi::Info) -> Result<Arc<Info>> {
 /// Returns the info object of a handle that is to be changed.
 fn find_mutable(handle: abi::Info) -> Result<Arc<Info>> {
     if handle == MPI_INFO_ENV {
-        return Err(Error::new(MPI_ERR_INFO, "MPI_INFO_ENV cannot be changed; duplicate it first"));
+        return Err(Error::new(
+            MPI_ERR_INFO,
+            "info is MPI_INFO_ENV, which cannot be changed; duplicate it first",
+        ));
     }
     find(handle)
 }
@@ -145,7 +148,10 @@ pub fn info_delete(info: abi::Info, key: In<c_char>) -> Result {
     let before = pairs.len();
     pairs.retain(|(k, _)| *k != key);
     if pairs.len() == before {
-        return Err(Error::new(MPI_ERR_INFO_NOKEY, format!("the info object has no key \"{key}\"")));
+        return Err(Error::new(
+            MPI_ERR_INFO_NOKEY,
+            format!("key is \"{key}\", which the info object does not have"),
+        ));
     }
     Ok(())
 }

@@ -39,7 +39,12 @@ fn start() -> Result {
     let process = Process::any();
     match process.phase() {
         NOT_INITIALIZED => {}
-        INITIALIZED => return Err(Error::new(MPI_ERR_OTHER, "MPI is initialised already")),
+        INITIALIZED => {
+            return Err(Error::new(
+                MPI_ERR_OTHER,
+                "MPI is initialised already; call MPI_Init or MPI_Init_thread once",
+            ));
+        }
         _ => return Err(Error::new(MPI_ERR_OTHER, "MPI was finalised and cannot be initialised again")),
     }
     if process.initializer.set(weft_sched::current()).is_err() {

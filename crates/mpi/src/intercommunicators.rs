@@ -19,14 +19,14 @@ pub fn comm_remote_size(comm: abi::Comm, size: Out<c_int>) -> Result {
     check::output(size, "size")?;
     let process = Process::current()?;
     let communicator = process.communicator(comm)?;
-    let remote = communicator.values.remote.as_ref().ok_or_else(not_inter)?;
+    let remote = communicator.values.remote.as_ref().ok_or_else(|| not_inter("comm"))?;
     size.set(remote.size() as c_int);
     Ok(())
 }
 
 #[cold]
-fn not_inter() -> Error {
-    Error::new(MPI_ERR_COMM, "comm is an intracommunicator; it has no remote group")
+fn not_inter(name: &str) -> Error {
+    Error::new(MPI_ERR_COMM, format!("{name} is an intracommunicator; it has no remote group"))
 }
 
 /// `MPI_Comm_test_inter`
@@ -46,7 +46,7 @@ pub fn comm_test_inter(comm: abi::Comm, flag: Out<c_int>) -> Result {
 pub fn comm_remote_group(comm: abi::Comm, group: Out<abi::Group>) -> Result {
     check::output(group, "group")?;
     let process = Process::current()?;
-    let members = process.communicator(comm)?.values.remote.clone().ok_or_else(not_inter)?;
+    let members = process.communicator(comm)?.values.remote.clone().ok_or_else(|| not_inter("comm"))?;
     groups::give(process, members, group);
     Ok(())
 }
@@ -183,7 +183,7 @@ pub fn intercomm_merge(intercomm: abi::Comm, high: c_int, newintracomm: Out<abi:
     check::output(newintracomm, "newintracomm")?;
     let process = Process::current()?;
     let parent = process.communicator(intercomm)?;
-    let remote = parent.values.remote.as_ref().ok_or_else(not_inter)?;
+    let remote = parent.values.remote.as_ref().ok_or_else(|| not_inter("intercomm"))?;
     newintracomm.set(MPI_COMM_NULL);
     let mut all = vec![0; parent.team.size() as usize];
     parent.team.allgather_bytes(&[u8::from(high != 0)], &mut all)?;

@@ -168,11 +168,29 @@ fn bad_keyval(keyval: c_int) -> Error {
     let what = match keyval {
         MPI_KEYVAL_INVALID => "is MPI_KEYVAL_INVALID; create a key first".to_string(),
         MPI_TAG_UB..=MPI_UNIVERSE_SIZE | MPI_WIN_BASE..=MPI_WIN_MODEL => {
-            format!("is {keyval}, the key of a predefined attribute; it cannot be changed")
+            format!("is {}, a predefined attribute; it cannot be changed", predefined_name(keyval))
         }
         _ => format!("is {keyval}, which is not a key of the program (freed already?)"),
     };
     Error::about(Subject::Keyval, keyval.into(), what)
+}
+
+fn predefined_name(keyval: c_int) -> &'static str {
+    match keyval {
+        MPI_TAG_UB => "MPI_TAG_UB",
+        MPI_IO => "MPI_IO",
+        MPI_HOST => "MPI_HOST",
+        MPI_WTIME_IS_GLOBAL => "MPI_WTIME_IS_GLOBAL",
+        MPI_APPNUM => "MPI_APPNUM",
+        MPI_LASTUSEDCODE => "MPI_LASTUSEDCODE",
+        MPI_UNIVERSE_SIZE => "MPI_UNIVERSE_SIZE",
+        MPI_WIN_BASE => "MPI_WIN_BASE",
+        MPI_WIN_DISP_UNIT => "MPI_WIN_DISP_UNIT",
+        MPI_WIN_SIZE => "MPI_WIN_SIZE",
+        MPI_WIN_CREATE_FLAVOR => "MPI_WIN_CREATE_FLAVOR",
+        MPI_WIN_MODEL => "MPI_WIN_MODEL",
+        _ => "the key of",
+    }
 }
 
 #[cfg(test)]

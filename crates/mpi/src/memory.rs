@@ -38,7 +38,10 @@ impl Block {
             Some(block) if !block.address.is_null() => Ok(block),
             other => {
                 core::mem::forget(other);
-                Err(Error::new(MPI_ERR_NO_MEM, format!("there is no memory for {size} bytes")))
+                Err(Error::new(
+                    MPI_ERR_NO_MEM,
+                    format!("size is {size}; there is no memory for so many bytes"),
+                ))
             }
         }
     }
@@ -104,7 +107,8 @@ pub fn free_mem(base: *mut c_void) -> Result {
     match block {
         Some(_) => Ok(()),
         None => {
-            let text = format!("base {base:?} was not returned by MPI_Alloc_mem, or is freed already");
+            let text =
+                format!("base is {base:?}, which MPI_Alloc_mem did not return, or which is freed already");
             Err(Error::new(MPI_ERR_BASE, text))
         }
     }

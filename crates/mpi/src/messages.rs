@@ -187,13 +187,21 @@ impl Call {
 
 #[cold]
 fn bad_rank(name: &str, rank: c_int, size: u32, others: &str) -> Error {
-    let text = format!("{name} is {rank}; use a rank from 0 to {}, {others}", i64::from(size) - 1);
+    let text = format!(
+        "{name} is {}; use a rank from 0 to {}, {others}",
+        check::special(rank, false),
+        i64::from(size) - 1
+    );
     Error::new(MPI_ERR_RANK, text)
 }
 
 #[cold]
 pub(crate) fn bad_tag(tag: c_int, others: &str) -> Error {
-    Error::about(Subject::Tag, tag.into(), format!("is {tag}; use a tag from 0 to {}{others}", c_int::MAX))
+    Error::about(
+        Subject::Tag,
+        tag.into(),
+        format!("is {}; use a tag from 0 to {}{others}", check::special(tag, true), c_int::MAX),
+    )
 }
 
 /// A buffer argument with the datatype it refers to.
@@ -222,10 +230,7 @@ impl Data<'_> {
         {
             return Err(not_committed(handle));
         }
-        // MPI_BOTTOM is the null address; it makes sense only with a datatype made of addresses.
-        if address.is_null() && count > 0 && matches!(datatype, Ref::Borrowed(_)) && datatype.size() > 0 {
-            return Err(null_buffer(buffer, count));
-        }
+        check::buffer(address, count, &datatype, buffer)?;
         if datatype.size().checked_mul(count).is_none_or(|bytes| bytes > i64::MAX as u64) {
             return Err(too_long(counter, count));
         }
@@ -288,11 +293,6 @@ pub(crate) fn not_committed(handle: abi::Datatype) -> Error {
         handle.0,
         format!("is {:#x}, which is not committed; call MPI_Type_commit first", handle.0),
     )
-}
-
-#[cold]
-fn null_buffer(name: &str, count: u64) -> Error {
-    Error::new(MPI_ERR_BUFFER, format!("{name} is a null pointer but the count is {count}"))
 }
 
 #[cold]

@@ -4,13 +4,14 @@
 #![allow(unsafe_code)]
 
 use crate::check;
-use crate::datatypes::{buffer, committed};
+use crate::datatypes::committed;
 use crate::process::Process;
 use core::ffi::{c_int, c_void};
 use std::sync::Arc;
 use weft_base::abi::{self, Callback, Count};
 use weft_base::arguments::Out;
 use weft_base::constants::*;
+use weft_base::handle::Kind;
 use weft_base::{Error, Result};
 use weft_op::Op;
 
@@ -48,8 +49,7 @@ pub fn op_free(op: Out<abi::Op>) -> Result {
     check::output(op, "op")?;
     let handle = op.get_at(0);
     if process.operation(handle)?.is_predefined() {
-        let text = format!("op {:#x} is a predefined operation; it cannot be freed", handle.0);
-        return Err(Error::new(MPI_ERR_OP, text));
+        return Err(Kind::Op.predefined(handle.0));
     }
     process.operations.remove(handle.0)?;
     op.set(MPI_OP_NULL);
@@ -83,12 +83,12 @@ pub fn reduce_local(
     let ty = committed(process, datatype)?;
     let operation = process.operation(op)?;
     operation.check(&ty)?;
-    buffer(inbuf, count, &ty, "inbuf")?;
-    buffer(inoutbuf, count, &ty, "inoutbuf")?;
+    check::buffer(inbuf, count, &ty, "inbuf")?;
+    check::buffer(inoutbuf, count, &ty, "inoutbuf")?;
     if inbuf == inoutbuf.cast_const() && count > 0 && ty.size() > 0 {
         return Err(Error::new(
             MPI_ERR_BUFFER,
-            "inbuf and inoutbuf are the same buffer; they must not overlap",
+            "inbuf and inoutbuf are the same; pass two buffers that do not overlap",
         ));
     }
     // SAFETY: the caller's buffers hold `count` elements; the operation was checked for their type.

@@ -3,7 +3,7 @@
 //! Buffers are the caller's addresses, valid as the standard demands; hence the unsafe code.
 #![allow(unsafe_code)]
 
-use crate::datatypes::{buffer, committed};
+use crate::datatypes::committed;
 use crate::process::Process;
 use crate::{check, strings};
 use core::ffi::{c_char, c_void};
@@ -51,7 +51,10 @@ fn packed_buffer(address: *const c_void, bytes: u64, name: &str) -> Result {
 
 fn total(count: u64, size: u64) -> Result<u64> {
     count.checked_mul(size).filter(|t| *t <= i64::MAX as u64).ok_or_else(|| {
-        Error::new(MPI_ERR_COUNT, format!("count {count} of {size} bytes each exceeds memory"))
+        Error::new(
+            MPI_ERR_COUNT,
+            format!("count is {count}; so many elements of {size} bytes each do not fit memory"),
+        )
     })
 }
 
@@ -73,7 +76,7 @@ pub fn pack(
     process.communicator(comm)?;
     let count = check::count(incount, "incount")?;
     let datatype = committed(process, datatype)?;
-    buffer(inbuf, count, &datatype, "inbuf")?;
+    check::buffer(inbuf, count, &datatype, "inbuf")?;
     let bytes = total(count, datatype.size())?;
     let start = position(place, outsize, bytes, ["outsize", "outbuf"])?;
     packed_buffer(outbuf, bytes, "outbuf")?;
@@ -101,7 +104,7 @@ pub fn unpack(
     process.communicator(comm)?;
     let count = check::count(outcount, "outcount")?;
     let datatype = committed(process, datatype)?;
-    buffer(outbuf, count, &datatype, "outbuf")?;
+    check::buffer(outbuf, count, &datatype, "outbuf")?;
     let bytes = total(count, datatype.size())?;
     let start = position(place, insize, bytes, ["insize", "inbuf"])?;
     packed_buffer(inbuf, bytes, "inbuf")?;
@@ -155,7 +158,7 @@ pub fn pack_external(
     external32(datarep)?;
     let count = check::count(incount, "incount")?;
     let datatype = committed(process, datatype)?;
-    buffer(inbuf, count, &datatype, "inbuf")?;
+    check::buffer(inbuf, count, &datatype, "inbuf")?;
     total(count, datatype.size())?;
     let bytes = total(count, datatype.external_size())?;
     let start = position(place, outsize, bytes, ["outsize", "outbuf"])?;
@@ -184,7 +187,7 @@ pub fn unpack_external(
     external32(datarep)?;
     let count = check::count(outcount, "outcount")?;
     let datatype = committed(process, datatype)?;
-    buffer(outbuf, count, &datatype, "outbuf")?;
+    check::buffer(outbuf, count, &datatype, "outbuf")?;
     total(count, datatype.size())?;
     let bytes = total(count, datatype.external_size())?;
     let start = position(place, insize, bytes, ["insize", "inbuf"])?;

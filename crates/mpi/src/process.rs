@@ -141,6 +141,7 @@ static SINGLETON: AtomicPtr<Process> = AtomicPtr::new(core::ptr::null_mut());
 impl Process {
     /// Creates the state of the calling thread's rank and attaches it to the thread.
     pub fn create(world_rank: u32, world_size: u32) -> &'static Self {
+        crate::failures::report_panics();
         let main_thread = weft_sched::current();
         let process: &'static Self = Box::leak(Box::new(Self {
             world_rank,

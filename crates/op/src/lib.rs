@@ -163,11 +163,11 @@ impl Op {
         };
         let message = match ty.as_predefined() {
             _ if matches!(kind, Kind::Replace | Kind::NoOp) => {
-                format!("op {name} is for accumulate functions only, not for reductions")
+                format!("op is {name}, which is for accumulate functions only, not for reductions")
             }
-            Some(basic) => format!("op {name} is not defined for datatype {}", basic.name()),
+            Some(basic) => format!("op is {name}, which is not defined for {}", basic.name()),
             None => format!(
-                "op {name} is predefined and not defined for derived datatypes; use MPI_Op_create for them"
+                "op is {name}, which is not defined for a derived datatype; make an operation with MPI_Op_create"
             ),
         };
         Error::new(c::MPI_ERR_OP, message)

@@ -295,10 +295,8 @@ impl Engine {
         }
         let slot = me.requests().find(handle)?;
         if !me.requests().is_active(handle)? {
-            return Err(Error::new(
-                MPI_ERR_REQUEST,
-                format!("request {:#x} is inactive; there is nothing to cancel", handle.0),
-            ));
+            let text = format!("is {:#x}, which is inactive; there is nothing to cancel", handle.0);
+            return Err(Error::handle(weft_base::handle::Kind::Request, handle.0, text));
         }
         match &slot.content().kind {
             Kind::Work(work) => return work.cancel(),

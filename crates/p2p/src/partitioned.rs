@@ -25,6 +25,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use weft_base::abi::{self, Status};
 use weft_base::constants::*;
+use weft_base::handle;
 use weft_base::{Error, Result};
 use weft_datatype::Datatype;
 use weft_sched::Thread;
@@ -452,10 +453,9 @@ impl Engine {
         let send = work.as_ref().and_then(|work| work.as_any()?.downcast_ref::<Sending>());
         let Some(send) = send else { return Err(not_a_partitioned(handle, "send")) };
         if !me.requests().is_active(handle)? {
-            return Err(Error::new(
-                MPI_ERR_REQUEST,
-                format!("request {:#x} is inactive; start it before a partition is made ready", handle.0),
-            ));
+            let text =
+                format!("is {:#x}, which is not active; start it before a partition is made ready", handle.0);
+            return Err(Error::handle(handle::Kind::Request, handle.0, text));
         }
         for partition in partitions.clone() {
             in_range(partition, send.partitions)?;
@@ -496,13 +496,14 @@ fn in_range(partition: i32, partitions: u32) -> Result {
 
 #[cold]
 fn ready_already(partition: u32) -> Error {
-    let text = format!("partition {partition} is ready already; each is made ready once per start");
+    let text = format!("partition is {partition}, which is ready already; each is made ready once per start");
     Error::new(MPI_ERR_ARG, text)
 }
 
 #[cold]
 fn not_a_partitioned(handle: abi::Request, kind: &str) -> Error {
-    Error::new(MPI_ERR_REQUEST, format!("request {:#x} is not a partitioned {kind}", handle.0))
+    let text = format!("is {:#x}, which is not a partitioned {kind}", handle.0);
+    Error::handle(handle::Kind::Request, handle.0, text)
 }
 
 #[cold]

@@ -752,11 +752,8 @@ fn still_active(handle: abi::Request) -> Error {
 
 #[cold]
 fn not_startable(handle: abi::Request, why: &str) -> Error {
-    Error::handle(
-        handle::Kind::Request,
-        handle.0,
-        format!("is {:#x}, which cannot be started: {why}", handle.0),
-    )
+    let what = handle::name(handle.0).map_or_else(|| format!("{:#x}", handle.0), |(name, _)| name.into());
+    Error::handle(handle::Kind::Request, handle.0, format!("is {what}, which cannot be started: {why}"))
 }
 
 #[cfg(test)]
