@@ -1,5 +1,6 @@
 // Attributes of MPI_COMM_SELF are deleted first thing in MPI_Finalize, in the reverse order of setting, while MPI still
 // works: hooks at the end of the library.
+// weft-test: faults=yes
 // weft-test-output: all hooks have run
 #include "check.h"
 

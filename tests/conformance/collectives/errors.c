@@ -1,4 +1,5 @@
 // Wrong arguments of collective operations get the standard's error classes; ranks in different calls are told so.
+// weft-test: faults=yes
 #include "check.h"
 
 int main(int argc, char **argv) {

@@ -151,12 +151,12 @@ int main(int argc, char **argv) {
   // Any leaders; a message of the program with the same tag does not get in the way.
   int leader = local_size / 2, peer = world_of(!side, remote_size / 2);
   MPI_Request request;
-  int token = 7;
+  int token = 7, answer;
   if (local_rank == leader) CHECK_OK(MPI_Isend(&token, 1, MPI_INT, peer, 3, MPI_COMM_WORLD, &request));
   CHECK_OK(MPI_Intercomm_create(local, leader, local_rank == leader ? MPI_COMM_WORLD : MPI_COMM_NULL,
                                 local_rank == leader ? peer : -100, 3, &inter));
   if (local_rank == leader) {
-    CHECK_OK(MPI_Recv(&token, 1, MPI_INT, peer, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    CHECK_OK(MPI_Recv(&answer, 1, MPI_INT, peer, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     CHECK_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
   }
   groups(inter);

@@ -1,5 +1,5 @@
 // Layouts at the edges: absolute addresses, negative strides and bounds, nothing at all, a thousand levels, sizes beyond
-// int and beyond 63 bits, overlapping elements sent, partial elements counted. weft-test: ranks=1,2
+// int and beyond 63 bits, overlapping elements sent, partial elements counted. weft-test: ranks=1,2 faults=yes
 #include "../check.h"
 #include <limits.h>
 #include <stdint.h>

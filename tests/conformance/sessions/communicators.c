@@ -1,4 +1,5 @@
 // Communicators and windows from sessions: attributes, hints, error handlers, and their end with the session.
+// weft-test: faults=yes
 #include "check.h"
 
 static int calls, last_class, deleted;

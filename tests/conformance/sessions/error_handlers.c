@@ -1,4 +1,5 @@
 // Error handlers of sessions, and which handler takes the errors of procedures on sessions and groups.
+// weft-test: faults=yes
 #include "check.h"
 
 static int calls, last_class;

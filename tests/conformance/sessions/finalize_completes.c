@@ -1,5 +1,6 @@
 // When MPI_Session_finalize or MPI_Comm_disconnect has returned, the rank's messages are on their way: it may use the
 // buffers of sends whose requests it freed, and those it attached, for something else.
+// weft-test: faults=yes
 #include "check.h"
 
 enum { LENGTH = 1 << 18 };

@@ -1,5 +1,6 @@
 // Some ranks derive two communicators from one session, others from a session each, and they finalise them in either
 // order without freeing the communicators. Again and again.
+// weft-test: faults=yes
 #include "check.h"
 
 static MPI_Comm create(MPI_Session session, const char *name) {
