@@ -5,6 +5,7 @@
 
 mod command;
 mod plan;
+mod plot;
 mod report;
 mod statistics;
 
@@ -71,6 +72,11 @@ fn run(options: &Options) -> Result<(), String> {
         serde_json::to_string_pretty(&report::json(&session, options.rounds)).map_err(|e| e.to_string())?;
     std::fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
     println!("all figures: {}", file.display());
+    for example in ["gauss", "cannon"] {
+        if let Some(picture) = plot::speed_up(&session.samples, example, &out)? {
+            println!("speed-up of {example}: {}", picture.display());
+        }
+    }
     Ok(())
 }
 

@@ -18,8 +18,14 @@ pub const START_RANKS: [u64; 6] = [2, 32, 256, 1000, 2048, 4096];
 /// Peers start processes: more ranks than this on a small machine take minutes.
 const PEER_COLLECTIVE_RANKS: u64 = 32;
 const PEER_START_RANKS: u64 = 256;
+const PEER_EXAMPLE_RANKS: u64 = 64;
 
-const KERNELS: [&str; 4] = ["latency", "bandwidth", "collectives", "datatypes"];
+/// Ranks of the measurements of collectives of several sizes.
+pub const SIZED_COLLECTIVE_RANKS: [u64; 4] = [2, 8, 32, 128];
+/// Ranks of the example programs' speed-up curves.
+pub const EXAMPLE_RANKS: [u64; 4] = [2, 4, 16, 64];
+
+const KERNELS: [&str; 6] = ["latency", "bandwidth", "collectives", "collective_sizes", "skew", "datatypes"];
 
 /// One MPI implementation with its programs.
 pub struct Implementation {
@@ -40,11 +46,15 @@ impl Implementation {
         let mpirun = bin.join("mpirun").display().to_string();
         let programs = out.join(name);
         std::fs::create_dir_all(&programs).map_err(|error| format!("{}: {error}", programs.display()))?;
-        let hello = (PathBuf::from("examples/hello.c"), programs.join("hello"));
+        let example = |name: &str, file: &str| (PathBuf::from("examples").join(file), programs.join(name));
+        let examples =
+            [example("hello", "hello.c"), example("gauss", "gauss.c"), example("cannon", "cannon.cpp")];
         let kernels =
             KERNELS.map(|kernel| (format!("bench/kernels/{kernel}.c").into(), programs.join(kernel)));
-        for (source, program) in kernels.into_iter().chain([hello]) {
-            compile(&bin.join("mpicc"), &source, &program)?;
+        for (source, program) in kernels.into_iter().chain(examples) {
+            let wrapper =
+                if source.extension().is_some_and(|kind| kind == "cpp") { "mpicxx" } else { "mpicc" };
+            compile(&bin.join(wrapper), &source, &program)?;
         }
         let mut mpirun = vec![mpirun];
         if is_peer {
@@ -63,6 +73,11 @@ impl Implementation {
         let tail = ["-n".into(), ranks.to_string(), program];
         self.mpirun.iter().cloned().chain(options.iter().map(|o| o.to_string())).chain(tail).collect()
     }
+
+    /// Tells whether a measurement with so many ranks is worth its time.
+    fn takes_part(&self, ranks: u64, most_of_peers: u64) -> bool {
+        !self.is_peer || ranks <= most_of_peers
+    }
 }
 
 /// Compiles one C file when it is newer than its program or the compiler has changed.
@@ -73,8 +88,9 @@ fn compile(compiler: &Path, source: &Path, program: &Path) -> Result<(), String>
     }
     // The copy loops that datatypes are judged against are to be as fast as a compiler makes them.
     let level = if source.ends_with("datatypes.c") { "-O3" } else { "-O2" };
-    let paths = [compiler, Path::new(level), Path::new("-pthread"), Path::new("-o"), program, source];
-    let command: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    let mut command = vec![compiler.display().to_string(), level.into(), "-pthread".into(), "-o".into()];
+    command.extend([program, source].map(|path| path.display().to_string()));
+    command.push("-lm".into());
     let outcome = command::run(&command, Duration::from_secs(120), false);
     if outcome.success { Ok(()) } else { Err(format!("{}: {}", source.display(), outcome.reason)) }
 }
@@ -155,14 +171,46 @@ impl Session {
         }
         let largest = if quick { 64 } else { u64::MAX };
         for ranks in COLLECTIVE_RANKS.into_iter().filter(|ranks| *ranks <= largest) {
-            for who in everybody.iter().filter(|who| !who.is_peer || ranks <= PEER_COLLECTIVE_RANKS) {
+            for who in everybody.iter().filter(|who| who.takes_part(ranks, PEER_COLLECTIVE_RANKS)) {
                 self.kernel(who, &[], "", ranks, round, "collectives");
+            }
+        }
+        for ranks in SIZED_COLLECTIVE_RANKS.into_iter().filter(|ranks| *ranks <= largest) {
+            for who in everybody.iter().filter(|who| who.takes_part(ranks, PEER_COLLECTIVE_RANKS)) {
+                self.kernel(who, &[], "", ranks, round, "collective_sizes");
+            }
+        }
+        for who in everybody.iter().filter(|who| !who.is_peer) {
+            self.kernel(who, &[], "", 32, round, "skew");
+        }
+        for ranks in EXAMPLE_RANKS {
+            for who in everybody.iter().filter(|who| who.takes_part(ranks, PEER_EXAMPLE_RANKS)) {
+                self.example(who, "gauss", "512", ranks, round);
+                let side = ranks.isqrt();
+                self.example(who, "cannon", &(384 / side).to_string(), ranks, round);
             }
         }
         let largest = if quick { 1000 } else { u64::MAX };
         for ranks in START_RANKS.into_iter().filter(|ranks| *ranks <= largest) {
-            for who in everybody.iter().filter(|who| !who.is_peer || ranks <= PEER_START_RANKS) {
+            for who in everybody.iter().filter(|who| who.takes_part(ranks, PEER_START_RANKS)) {
                 self.start(who, ranks, round);
+            }
+        }
+    }
+
+    /// Runs an example that says `… N s, serial M s: right`, and keeps both times.
+    fn example(&mut self, who: &Implementation, name: &str, argument: &str, ranks: u64, round: usize) {
+        let mut command = who.command(&[], ranks, name);
+        command.push(argument.into());
+        let label = format!("{} {name} on {ranks} ranks", who.name);
+        let Some(outcome) = self.attempt(label.clone(), &command, false) else { return };
+        match example_times(&outcome.output) {
+            Some([parallel, serial]) => {
+                self.samples.add(&who.name, name, ranks, round, parallel * 1e9);
+                self.samples.add(&who.name, &format!("{name}-serial"), ranks, round, serial * 1e9);
+            }
+            None => {
+                self.failures.insert(label, format!("unexpected output: {}", outcome.output.trim_end()));
             }
         }
     }
@@ -187,6 +235,14 @@ impl Session {
     }
 }
 
+/// Reads the seconds of the parallel and the serial run out of an example's verdict.
+fn example_times(output: &str) -> Option<[f64; 2]> {
+    let line = output.lines().find(|line| line.ends_with(": right"))?;
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let seconds = words.windows(2).filter(|pair| pair[1].trim_end_matches([',', ':']) == "s");
+    seconds.map(|pair| pair[0].parse().ok()).collect::<Option<Vec<f64>>>()?.try_into().ok()
+}
+
 /// Compiles the floors program with the system's compiler.
 ///
 /// # Errors
@@ -208,4 +264,19 @@ fn usable_cores() -> Vec<usize> {
     };
     let cores: Vec<usize> = list.split(',').filter_map(ends).flatten().collect();
     if cores.is_empty() { vec![0] } else { cores }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_from_an_examples_verdict() {
+        let gauss =
+            "gauss: 512 unknowns, 4 ranks 0.0321 s, serial 0.0400 s, largest difference 1.0e-14: right\n";
+        let cannon = "cannon: 384 x 384 on 2 x 2 ranks, 0.5000 s, serial 1.2500 s: right\n";
+        assert_eq!(example_times(gauss), Some([0.0321, 0.04]));
+        assert_eq!(example_times(cannon), Some([0.5, 1.25]));
+        assert_eq!(example_times(&cannon.replace("right", "WRONG")), None);
+    }
 }

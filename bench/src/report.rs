@@ -129,7 +129,7 @@ fn absolute_checks(samples: &Samples) -> Vec<Check> {
         collective("barrier", 32, 4.0),
         collective("allreduce", 32, 4.0),
         collective("barrier", 1024, 150.0),
-        collective("allreduce", 1024, 150.0),
+        collective("allreduce", 1024, 100.0),
         start(1000, 0.3),
         start(4096, 2.5),
         Check {
@@ -164,6 +164,45 @@ fn peer_checks(samples: &Samples) -> Vec<Check> {
     }
     faster("start", 256, 50.0);
     faster("memory", 256, 20.0);
+    checks
+}
+
+/// Collectives of several sizes beside the best peer: with a rank per core no slower, with many ranks faster by the
+/// factors of the project's bar.
+fn collective_checks(samples: &Samples) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let sized = |what: &str| {
+        let (operation, bytes) = what.rsplit_once('-')?;
+        ["bcast", "reduce", "allreduce", "allgather", "alltoall"]
+            .contains(&operation)
+            .then(|| bytes.parse::<u64>().ok())?
+    };
+    for key in samples.keys().filter(|key| key.who == WEFT) {
+        let (Some(bytes), Some(peer)) = (sized(&key.what), best_peer(samples, &key.what, key.size)) else {
+            continue;
+        };
+        let bar = match (key.size, bytes) {
+            (2, _) => 1.0,
+            (32, 8) => 40.0,
+            (32, 65536) => 5.0,
+            (32, 1048576) => 2.0,
+            _ => continue,
+        };
+        checks.push(Check {
+            what: format!("{}, {} ranks: {peer} / weft", key.what, key.size),
+            value: samples.ratio((&peer, &key.what, key.size), (WEFT, &key.what, key.size)),
+            unit: "x",
+            bar: Bar::AtLeast(bar),
+        });
+    }
+    for bytes in sizes(samples, "bcast-late") {
+        checks.push(Check {
+            what: format!("broadcast of {bytes} bytes, one of 8 late / all in time"),
+            value: samples.ratio((WEFT, "bcast-late", bytes), (WEFT, "bcast-even", bytes)),
+            unit: "x",
+            bar: Bar::AtMost(1.2),
+        });
+    }
     checks
 }
 
@@ -222,7 +261,7 @@ pub fn print(session: &Session) {
 }
 
 fn checks(samples: &Samples) -> Vec<Check> {
-    let all = [floors_checks, datatype_checks, absolute_checks, peer_checks];
+    let all = [floors_checks, datatype_checks, absolute_checks, peer_checks, collective_checks];
     all.into_iter().flat_map(|checks| checks(samples)).collect()
 }
 

@@ -1,0 +1,80 @@
+// All ranks: broadcast, reduce, allreduce, allgather and alltoall of several sizes, blocking, one after another.
+//
+// A size is that of the data of one rank, in allgather and alltoall of what goes from one rank to one other. What does
+// not fit MEMORY in all ranks together is left out. Buffers are touched before; every operation uses the same ones. The
+// root of broadcast and reduce goes round, so that nobody runs ahead of the others for long.
+//
+// usage: collective_sizes [MILLISECONDS-PER-BATCH]
+#include "sample.h"
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCHES = 3 };
+static const size_t MEMORY = (size_t)2 << 30;
+static const size_t SIZES[] = {8, 1024, 65536, 1048576};
+
+static int size, rank, count, root;
+static float *input, *output;
+
+static int next_root(void) { return root = root + 1 < size ? root + 1 : 0; }
+static void broadcast(void) { MPI_Bcast(input, count, MPI_FLOAT, next_root(), MPI_COMM_WORLD); }
+static void reduce(void) { MPI_Reduce(input, output, count, MPI_FLOAT, MPI_SUM, next_root(), MPI_COMM_WORLD); }
+static void allreduce(void) { MPI_Allreduce(input, output, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); }
+static void allgather(void) { MPI_Allgather(input, count, MPI_FLOAT, output, count, MPI_FLOAT, MPI_COMM_WORLD); }
+static void alltoall(void) { MPI_Alltoall(input, count, MPI_FLOAT, output, count, MPI_FLOAT, MPI_COMM_WORLD); }
+
+// Times an operation; the number of repetitions follows from a first short try, the same in every rank.
+static void measure(const char *name, size_t bytes, void (*operation)(void), double target) {
+  int repetitions = 1;
+  for (;;) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    double start = MPI_Wtime();
+    for (int i = 0; i < repetitions; i++) operation();
+    MPI_Barrier(MPI_COMM_WORLD);
+    double elapsed = MPI_Wtime() - start;
+    int next = elapsed >= target || repetitions >= 100000 ? 0
+               : elapsed < target / 10                     ? repetitions * 10
+                                                           : (int)(repetitions * target / elapsed * 1.1) + 1;
+    MPI_Bcast(&next, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (!next) break;
+    repetitions = next;
+  }
+  for (int batch = 0; batch < BATCHES; batch++) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    double start = MPI_Wtime();
+    for (int i = 0; i < repetitions; i++) operation();
+    // A root may run ahead: the batch has ended when the last rank has.
+    MPI_Barrier(MPI_COMM_WORLD);
+    char text[64];
+    snprintf(text, sizeof text, "%s-%zu", name, bytes);
+    if (rank == 0) sample(text, size, (MPI_Wtime() - start) * 1e9 / repetitions);
+  }
+}
+
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  double target = (argc > 1 ? atof(argv[1]) : 5) / 1000;
+  for (size_t i = 0; i < sizeof SIZES / sizeof *SIZES; i++) {
+    size_t bytes = SIZES[i], all = bytes * size;
+    count = (int)(bytes / sizeof(float));
+    int fits = all * size <= MEMORY / 2;
+    input = malloc(fits ? all : bytes);
+    output = malloc(fits ? all : bytes);
+    memset(input, 0, fits ? all : bytes);
+    memset(output, 0, fits ? all : bytes);
+    measure("bcast", bytes, broadcast, target);
+    measure("reduce", bytes, reduce, target);
+    measure("allreduce", bytes, allreduce, target);
+    if (fits) {
+      measure("allgather", bytes, allgather, target);
+      measure("alltoall", bytes, alltoall, target);
+    }
+    free(input);
+    free(output);
+  }
+  MPI_Finalize();
+  return 0;
+}
