@@ -30,6 +30,8 @@ struct Segment {
     alignment: usize,
     /// Whether the rank allows gaps between the shared memory of ranks.
     gaps: bool,
+    /// Whether the rank promised not to lock.
+    no_locks: bool,
 }
 
 /// What the ranks of a window share: the segments of all, by rank.
@@ -138,7 +140,7 @@ fn is_recognised(key: &str, value: &str) -> bool {
 }
 
 fn update_hints(hints: &mut Vec<(String, String)>, pairs: Vec<(String, String)>, creation: bool) {
-    const FIXED: [&str; 3] = ["same_size", "same_disp_unit", "alloc_shared_noncontig"];
+    const FIXED: [&str; 4] = ["no_locks", "same_size", "same_disp_unit", "alloc_shared_noncontig"];
     for (key, value) in pairs {
         if !is_recognised(&key, value.trim_matches(' ')) || !creation && FIXED.contains(&key.as_str()) {
             continue;
@@ -214,7 +216,8 @@ impl Contribution {
         if flavor != MPI_WIN_FLAVOR_SHARED {
             hints.retain(|(key, _)| key != "alloc_shared_noncontig");
         }
-        let segment = Segment { base: 0, size, unit, alignment, gaps };
+        let no_locks = is_true(&hints, "no_locks");
+        let segment = Segment { base: 0, size, unit, alignment, gaps, no_locks };
         Ok(Self { flavor, segment, block: None, hints })
     }
 
@@ -393,7 +396,9 @@ pub fn win_free(win: Out<abi::Win>) -> Result {
     let handle = win.get_at(0);
     let window = process.window(handle)?;
     window.attributes.delete_all(handle.0)?;
-    if !is_true(&window.hints.lock().clone(), "no_locks") {
+    // Hints may differ between ranks, but all must agree whether to wait.
+    let waits = (0..window.group.size()).any(|rank| !window.segments.of(rank as usize).no_locks);
+    if waits {
         window.team.barrier()?;
     }
     process.windows.remove(handle.0)?;

@@ -41,11 +41,14 @@ int main(int argc, char **argv) {
   CHECK_OK(MPI_File_call_errhandler(MPI_FILE_NULL, MPI_ERR_NO_SUCH_FILE));
   CHECK_EQUAL(calls, 3);
   CHECK_EQUAL(last_class, MPI_ERR_NO_SUCH_FILE);
+  // So does a call without any file.
+  CHECK(MPI_Register_datarep("", NULL, NULL, NULL, NULL) != MPI_SUCCESS);
+  CHECK_EQUAL(calls, 4);
 
   CHECK_OK(MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN));
   CHECK_OK(MPI_Comm_create_errhandler(other, &wrong));
   CHECK_CLASS(MPI_File_set_errhandler(MPI_FILE_NULL, wrong), MPI_ERR_ERRHANDLER);
   CHECK_OK(MPI_Errhandler_free(&wrong));
-  CHECK_EQUAL(calls, 3);
+  CHECK_EQUAL(calls, 4);
   return check_end();
 }

@@ -105,6 +105,16 @@ int main(int argc, char **argv) {
   CHECK_OK(MPI_Info_free(&info));
   CHECK_OK(MPI_Win_free(&win));
 
+  // Ranks may promise different things; a promise made later does not count.
+  CHECK_OK(MPI_Info_create(&info));
+  CHECK_OK(MPI_Info_set(info, "no_locks", check_rank % 2 ? "true" : "false"));
+  CHECK_OK(MPI_Win_create(array, sizeof array, 1, info, MPI_COMM_WORLD, &win));
+  CHECK(hint(win, "no_locks", value) && strcmp(value, check_rank % 2 ? "true" : "false") == 0);
+  CHECK_OK(MPI_Info_set(info, "no_locks", check_rank % 2 ? "false" : "true"));
+  CHECK_OK(MPI_Win_set_info(win, info));
+  CHECK_OK(MPI_Info_free(&info));
+  CHECK_OK(MPI_Win_free(&win));
+
   // Memory attached later.
   CHECK_OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
   describe(win, MPI_BOTTOM, 0, 1, MPI_WIN_FLAVOR_DYNAMIC);

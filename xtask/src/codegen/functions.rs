@@ -241,7 +241,7 @@ fn object(procedure: &Procedure, large: bool, wrapped: bool) -> String {
     ];
     let typed = || procedure.parameters.iter().filter_map(|p| p.c_type(large).map(|c| (p, c)));
     // These have no file yet; the default error handler of files belongs to MPI_FILE_NULL.
-    if ["MPI_File_open", "MPI_File_delete"].contains(&procedure.name.as_str()) {
+    if ["MPI_File_open", "MPI_File_delete", "MPI_Register_datarep"].contains(&procedure.name.as_str()) {
         return "|| Object::File(weft_base::constants::MPI_FILE_NULL)".into();
     }
     for (parameter, c) in typed() {

@@ -836,7 +836,7 @@ unsafe extern "C" fn PMPI_Register_datarep(
     _dtype_file_extent_fn: Callback,
     _extra_state: *mut c_void,
 ) -> c_int {
-    entry::unsupported("MPI_Register_datarep", || Object::None)
+    entry::unsupported("MPI_Register_datarep", || Object::File(weft_base::constants::MPI_FILE_NULL))
 }
 
 #[unsafe(no_mangle)]
@@ -847,7 +847,7 @@ unsafe extern "C" fn PMPI_Register_datarep_c(
     _dtype_file_extent_fn: Callback,
     _extra_state: *mut c_void,
 ) -> c_int {
-    entry::unsupported("MPI_Register_datarep_c", || Object::None)
+    entry::unsupported("MPI_Register_datarep_c", || Object::File(weft_base::constants::MPI_FILE_NULL))
 }
 
 entry::aliases! {
