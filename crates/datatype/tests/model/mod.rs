@@ -1,14 +1,18 @@
 //! A byte-by-byte model of datatypes: a type is the list of its basic elements in packing order, with its bounds
 //! computed straight from the standard's definitions. Slow and plain on purpose.
 
+pub mod rebuild;
+
 use weft_base::constants as c;
-use weft_datatype::Datatype;
+use weft_datatype::{Basic, Datatype};
 
 /// A type map.
 #[derive(Clone, Debug)]
 pub struct Model {
     /// Displacement and size of each basic element.
     pub entries: Vec<(i64, u64)>,
+    /// The kind of each.
+    pub kinds: Vec<Basic>,
     /// Lower and upper bound markers.
     pub markers: Option<(i64, i64)>,
     pub align: i64,
@@ -53,9 +57,10 @@ impl Model {
 
     /// Unites instances of types at displacements.
     fn unite<'a>(parts: impl IntoIterator<Item = (i64, &'a Model)>) -> Model {
-        let mut all = Model { entries: Vec::new(), markers: None, align: 1 };
+        let mut all = Model { entries: Vec::new(), kinds: Vec::new(), markers: None, align: 1 };
         for (at, part) in parts {
             all.entries.extend(part.entries.iter().map(|(d, s)| (d + at, *s)));
+            all.kinds.extend(&part.kinds);
             all.align = all.align.max(part.align);
             if let Some((l, u)) = part.markers {
                 let (low, high) = all.markers.unwrap_or((i64::MAX, i64::MIN));
@@ -82,18 +87,23 @@ pub enum Recipe {
     Resized(i64, i64, Box<Recipe>),
     /// Size, subsize and start of each dimension, then C order or not.
     Subarray(Vec<(i64, i64, i64)>, bool, Box<Recipe>),
+    /// Size, processes, this process, and block length (0 for a block distribution) of each dimension, then order.
+    Darray(Vec<(i64, i32, i32, i32)>, bool, Box<Recipe>),
 }
 
 /// A kind used at the leaves: its handle, its elements as (displacement, size), its extent.
 type Leaf = (weft_base::abi::Datatype, &'static [(i64, u64)], i64);
 
 /// Kinds used at the leaves.
-pub const BASICS: [Leaf; 7] = [
+pub const BASICS: [Leaf; 10] = [
     (c::MPI_BYTE, &[(0, 1)], 1),
     (c::MPI_SHORT, &[(0, 2)], 2),
     (c::MPI_INT, &[(0, 4)], 4),
     (c::MPI_DOUBLE, &[(0, 8)], 8),
     (c::MPI_LONG_DOUBLE, &[(0, 16)], 16),
+    (c::MPI_LONG, &[(0, 8)], 8),
+    (c::MPI_C_DOUBLE_COMPLEX, &[(0, 16)], 8),
+    (c::MPI_LOGICAL, &[(0, 4)], 4),
     (c::MPI_SHORT_INT, &[(0, 2), (4, 4)], 4),
     (c::MPI_DOUBLE_INT, &[(0, 8), (8, 4)], 8),
 ];
@@ -104,7 +114,9 @@ impl Recipe {
         match self {
             Recipe::Basic(i) => {
                 let (handle, entries, align) = BASICS[*i];
-                let model = Model { entries: entries.to_vec(), markers: None, align };
+                let basic = Basic::from_handle(handle).unwrap();
+                let kinds = basic.pair().map_or(vec![basic], |(value, index, _)| vec![value, index]);
+                let model = Model { entries: entries.to_vec(), kinds, markers: None, align };
                 (Datatype::predefined(handle).unwrap().clone(), model)
             }
             Recipe::Dup(old) => {
@@ -188,6 +200,40 @@ impl Recipe {
                 new.markers = Some((0, step));
                 (ty, new)
             }
+            Recipe::Darray(dims, c_order, old) => {
+                let (old, model) = old.make();
+                let gsizes: Vec<_> = dims.iter().map(|d| d.0).collect();
+                let grid: Vec<_> = dims.iter().map(|d| d.1).collect();
+                let cyclic = |d: &(i64, i32, i32, i32)| d.3 > 0;
+                let distributions: Vec<_> = dims
+                    .iter()
+                    .map(|d| if cyclic(d) { c::MPI_DISTRIBUTE_CYCLIC } else { c::MPI_DISTRIBUTE_BLOCK })
+                    .collect();
+                let default = c::MPI_DISTRIBUTE_DFLT_DARG;
+                let arguments: Vec<_> = dims.iter().map(|d| if cyclic(d) { d.3 } else { default }).collect();
+                // Processes are numbered in C order, whatever the order of the array.
+                let rank = dims.iter().fold(0, |rank, d| rank * d.1 + d.2);
+                let order = if *c_order { c::MPI_ORDER_C } else { c::MPI_ORDER_FORTRAN };
+                let size = grid.iter().product();
+                let ty =
+                    Datatype::darray(size, rank, &gsizes, &distributions, &arguments, &grid, order, &old);
+                let mut fastest_first = dims.clone();
+                if *c_order {
+                    fastest_first.reverse();
+                }
+                let mut places = vec![0];
+                let mut step = model.extent();
+                for (size, processes, mine, block) in fastest_first {
+                    let processes = i64::from(processes);
+                    let block = if block > 0 { i64::from(block) } else { (size + processes - 1) / processes };
+                    let owned = (0..size).filter(|i| i / block % processes == i64::from(mine));
+                    places = owned.flat_map(|i| places.iter().map(move |p| p + i * step)).collect();
+                    step *= size;
+                }
+                let mut new = Model::unite(places.iter().map(|d| (*d, &model)));
+                new.markers = Some((0, step));
+                (ty.unwrap(), new)
+            }
         }
     }
 }
@@ -204,4 +250,21 @@ fn listed(blocks: &[(i64, i64)], unit: i64, model: &Model) -> Model {
             .flat_map(|(length, at)| (0..*length).map(move |j| at * unit + j * ex))
             .map(|d| (d, model)),
     )
+}
+
+/// Returns the external32 form of an element, for the kinds of [`BASICS`].
+pub fn external(kind: Basic, native: &[u8]) -> Vec<u8> {
+    let reversed = |bytes: &[u8]| bytes.iter().rev().copied().collect::<Vec<u8>>();
+    match kind.name() {
+        "MPI_LONG" => reversed(&native[..4]),
+        "MPI_LOGICAL" => vec![0, 0, 0, u8::from(native.iter().any(|b| *b != 0))],
+        "MPI_C_DOUBLE_COMPLEX" => [reversed(&native[..8]), reversed(&native[8..])].concat(),
+        // The numbers of the tests are normal, so sign and exponent stay and the fraction gets zeros behind it.
+        "MPI_LONG_DOUBLE" if cfg!(target_arch = "x86_64") => {
+            let bits = u128::from_le_bytes(native.try_into().unwrap());
+            let fraction = bits & ((1 << 63) - 1);
+            (bits >> 64 << 112 | fraction << 49).to_be_bytes().into()
+        }
+        _ => reversed(native),
+    }
 }
