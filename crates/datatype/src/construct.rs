@@ -188,7 +188,11 @@ fn strided(
     let corners = [0, within, across, within + across];
     let (low, high) = corners.iter().fold((0, 0), |(l, h): (i128, i128), v| (l.min(*v), h.max(*v)));
     builder.add(old, copies * length, low, high);
-    builder.finish(contents, || block(old, blocklength).repeated(count as u64, stride))
+    // Only what is there has been checked to fit: of no blocks, each may have any length.
+    builder.finish(contents, || match count {
+        0 => Placed::empty(),
+        _ => block(old, blocklength).repeated(count as u64, stride),
+    })
 }
 
 fn blocks(

@@ -12,7 +12,7 @@ use std::ptr;
 
 /// Returns the displacement of the data if `count` instances are one run.
 #[inline(always)]
-fn one_run(ty: &Datatype, count: u64) -> Option<i64> {
+pub(crate) fn one_run(ty: &Datatype, count: u64) -> Option<i64> {
     if ty.is_dense() {
         return Some(0);
     }
@@ -103,11 +103,8 @@ pub unsafe fn copy(
         if let Some(offset) = one_run(dst_ty, dst_count) {
             return pack(src, src_count, src_ty, 0, shift(dst, offset), len);
         }
-        let (from, to) = (&src_ty.0.layout, &dst_ty.0.layout);
-        if src_ty.same(dst_ty) || (src_ty.extent() == dst_ty.extent() && from == to) {
-            let distance = (src as isize).wrapping_sub(dst as isize);
-            let at = shift(dst, to.offset);
-            part_of_times(&to.layout, at, dst_ty.extent(), 0, len, &mut Same { distance });
+        if alike(src_ty, dst_ty) {
+            copy_part(src, dst, dst_ty, 0, len);
             return len;
         }
         let mut source = Cursor::new(src_ty, src.cast_mut(), src_count);
@@ -115,6 +112,25 @@ pub unsafe fn copy(
         zip(&mut source, &mut target, len);
     }
     len
+}
+
+/// Tells whether instances of two types have their data at the same displacements, so that [`copy_part`] serves them.
+#[inline]
+pub fn alike(first: &Datatype, second: &Datatype) -> bool {
+    first.same(second) || (first.extent() == second.extent() && first.0.layout == second.0.layout)
+}
+
+/// Copies bytes `skip..skip + len` of the packed form of instances between two buffers, of type `ty` or of types
+/// [`alike`] it. Both have so many bytes.
+///
+/// # Safety
+/// As [`copy`].
+pub unsafe fn copy_part(src: *const u8, dst: *mut u8, ty: &Datatype, skip: u64, len: u64) {
+    let distance = (src as isize).wrapping_sub(dst as isize);
+    let placed = &ty.0.layout;
+    let at = shift(dst, placed.offset);
+    // SAFETY: the caller's promise; the layouts are the same.
+    unsafe { part_of_times(&placed.layout, at, ty.extent(), skip, len, &mut Same { distance }) };
 }
 
 /// Calls `visit(displacement, length)` for the runs of `count` instances in packing order. Neighbouring elements may

@@ -469,6 +469,13 @@ impl Datatype {
         self.0.dense
     }
 
+    /// Returns the displacement of the data bytes of `count` instances if they are one block without holes: a dense type,
+    /// but also one instance of a type with bounds beside its data.
+    #[inline]
+    pub fn one_block(&self, count: u64) -> Option<i64> {
+        crate::copy::one_run(self, count)
+    }
+
     /// Tells whether the type may be used in communication.
     #[inline]
     pub fn is_committed(&self) -> bool {

@@ -21,7 +21,7 @@ mod signature;
 mod walk;
 
 pub use basic::{Basic, Class, Description, Repr};
-pub use copy::{copy, for_each_run, pack, unpack};
+pub use copy::{alike, copy, copy_part, for_each_run, pack, unpack};
 pub use datatype::{Contents, Datatype, Envelope};
 pub use external::{pack_external, unpack_external};
 pub use signature::{Difference, Signature};

@@ -53,6 +53,10 @@ fn extreme_bounds_are_refused_without_overflow() {
         let _ = Datatype::hindexed(&[length, 1], &[stride, i64::MAX], int);
         let _ = Datatype::resized(stride, stride, int);
     }
+    // No block, however long, is nothing.
+    for ty in [Datatype::vector(0, i64::MAX, 3, int), Datatype::hvector(0, i64::MAX, 3, int)] {
+        assert_eq!(ty.unwrap().size(), 0);
+    }
     let down = Datatype::resized(0, i64::MIN, int).unwrap();
     assert!(Datatype::contiguous(i64::MAX, &down).is_err());
     assert!(Datatype::subarray(&[2], &[1], &[1], c::MPI_ORDER_C, &down).is_err());

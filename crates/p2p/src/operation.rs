@@ -65,13 +65,14 @@ impl Buffer {
     /// `address` may be read (for sends) or written (for receives).
     #[inline]
     pub unsafe fn new(address: *mut u8, count: u64, datatype: &Datatype) -> Self {
-        Self {
-            address,
-            count,
-            bytes: count.wrapping_mul(datatype.size()),
-            dense: datatype.is_dense(),
-            datatype: core::ptr::from_ref(datatype),
+        let bytes = count.wrapping_mul(datatype.size());
+        if !datatype.is_dense()
+            && let Some(offset) = datatype.one_block(count)
+        {
+            let address = address.wrapping_offset(offset as isize);
+            return Self { address, count, bytes, dense: true, datatype: core::ptr::from_ref(datatype) };
         }
+        Self { address, count, bytes, dense: datatype.is_dense(), datatype: core::ptr::from_ref(datatype) }
     }
 
     /// Describes bytes that lie together.
@@ -135,6 +136,39 @@ impl Buffer {
         } else {
             // SAFETY: as promised; the datatype lives.
             unsafe { weft_datatype::unpack(self.address, self.count, &*self.datatype, 0, input, bytes) };
+        }
+    }
+
+    /// Tells whether parts of the data can be copied to a target by themselves: one side is a block, or both have the
+    /// same layout.
+    pub(crate) fn is_divisible(&self, target: &Buffer) -> bool {
+        // SAFETY: as promised; both datatypes live, and one that is not dense is not null.
+        self.dense || target.dense || unsafe { weft_datatype::alike(&*self.datatype, &*target.datatype) }
+    }
+
+    /// Copies bytes `skip..skip + length` of the data to a target for which [`Buffer::is_divisible`] holds and which has
+    /// room for them.
+    ///
+    /// # Safety
+    /// The promises of [`Buffer::new`] for both.
+    pub(crate) unsafe fn copy_part_to(&self, target: &Buffer, skip: u64, length: u64) {
+        let (source, place) =
+            (self.address.wrapping_add(skip as usize), target.address.wrapping_add(skip as usize));
+        // SAFETY: as promised; the datatypes live, and one that is not dense is not null.
+        unsafe {
+            match (self.dense, target.dense) {
+                (true, true) => core::ptr::copy_nonoverlapping(source, place, length as usize),
+                (true, false) => {
+                    let (address, count) = (target.address, target.count);
+                    weft_datatype::unpack(address, count, &*target.datatype, skip, source, length);
+                }
+                (false, true) => {
+                    weft_datatype::pack(self.address, self.count, &*self.datatype, skip, place, length);
+                }
+                (false, false) => {
+                    weft_datatype::copy_part(self.address, target.address, &*target.datatype, skip, length);
+                }
+            }
         }
     }
 
@@ -267,6 +301,8 @@ impl Operation {
         unsafe {
             if bytes >= SHARE_FROM.get() && source.dense && target.dense {
                 self.transfer.copy(source.address, target.address, bytes);
+            } else if bytes >= SHARE_FROM.get() && source.is_divisible(target) {
+                self.transfer.copy_derived(source, target, bytes);
             } else {
                 source.copy_to(target);
             }

@@ -26,6 +26,7 @@
 //! - the helper waits for the operation that holds this word, so the word lives until after its last access.
 #![allow(unsafe_code)]
 
+use crate::operation::Buffer;
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use weft_sched::Thread;
@@ -74,6 +75,8 @@ struct Job {
     target: *mut u8,
     bytes: u64,
     owner: &'static Thread,
+    /// The buffers if one of them is not one block; they live on the owner's stack. Else null.
+    buffers: *const (Buffer, Buffer),
 }
 
 impl Job {
@@ -84,8 +87,11 @@ impl Job {
     unsafe fn copy(&self, first: u64, count: u64) {
         let start = first * UNIT;
         let bytes = (count * UNIT).min(self.bytes - start);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's promise; the owner keeps the buffers until its copy is complete.
         unsafe {
+            if let Some((source, target)) = self.buffers.as_ref() {
+                return source.copy_part_to(target, start, bytes);
+            }
             core::ptr::copy_nonoverlapping(
                 self.source.add(start as usize),
                 self.target.add(start as usize),
@@ -114,9 +120,34 @@ impl Transfer {
     /// # Safety
     /// The buffers are as promised for operations that this thread took out of matching; one of those is waited for
     /// by its own side and holds this transfer.
+    #[inline]
     pub(crate) unsafe fn copy(&self, source: *const u8, target: *mut u8, bytes: u64) {
-        let units = bytes.div_ceil(UNIT);
-        let job = Job { source, target, bytes, owner: weft_sched::current() };
+        let owner = weft_sched::current();
+        // SAFETY: the caller's promise.
+        unsafe { self.share(Job { source, target, bytes, owner, buffers: core::ptr::null() }) }
+    }
+
+    /// Copies `bytes` bytes, at least one, of a buffer to one for which [`Buffer::is_divisible`] holds, as
+    /// [`Transfer::copy`] does.
+    ///
+    /// # Safety
+    /// As [`Transfer::copy`].
+    pub(crate) unsafe fn copy_derived(&self, source: &Buffer, target: &Buffer, bytes: u64) {
+        let buffers = (*source, *target);
+        let owner = weft_sched::current();
+        // SAFETY: the caller's promise; the buffers' descriptions live here until nobody needs them.
+        unsafe {
+            let (source, target) = (source.address, target.address);
+            self.share(Job { source, target, bytes, owner, buffers: &buffers });
+        }
+    }
+
+    /// Does a copy together with whoever helps.
+    ///
+    /// # Safety
+    /// As [`Transfer::copy`].
+    unsafe fn share(&self, job: Job) {
+        let units = job.bytes.div_ceil(UNIT);
         if units > MASK {
             // SAFETY: the caller's promise; nothing is offered.
             return unsafe { job.copy(0, units) };
