@@ -3,6 +3,7 @@
 use crate::handle::Kind;
 use crate::site::{self, Site};
 use crate::{Error, Result};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 
 struct Slot<T> {
@@ -20,6 +21,7 @@ pub struct Table<T> {
     kind: Kind,
     rank: u32,
     slots: RwLock<(Vec<Slot<T>>, Vec<u32>)>,
+    removals: AtomicU64,
 }
 
 /// One generation in a slot's upper half.
@@ -28,7 +30,7 @@ const GENERATION: u32 = 1 << 16;
 impl<T> Table<T> {
     /// Creates an empty table for objects of rank `rank`.
     pub const fn new(kind: Kind, rank: u32) -> Self {
-        Self { kind, rank, slots: RwLock::new((Vec::new(), Vec::new())) }
+        Self { kind, rank, slots: RwLock::new((Vec::new(), Vec::new())), removals: AtomicU64::new(0) }
     }
 
     /// Adds an object and returns its handle.
@@ -93,6 +95,12 @@ impl<T> Table<T> {
         }
     }
 
+    /// Returns how often something was removed: what was found before is still there while this stays the same.
+    #[inline]
+    pub fn removals(&self) -> u64 {
+        self.removals.load(Ordering::Acquire)
+    }
+
     /// Takes the object out; its handle is invalid from now on.
     ///
     /// # Errors
@@ -108,7 +116,10 @@ impl<T> Table<T> {
                     slot.upper = next;
                     free.push(index as u32);
                 }
-                Ok(slot.object.take().expect("checked above"))
+                let object = slot.object.take().expect("checked above");
+                // Behind the removal: who reads the new number finds the object gone.
+                self.removals.fetch_add(1, Ordering::Release);
+                Ok(object)
             }
             found => Err(self.bad(handle, found.as_deref())),
         }

@@ -46,6 +46,7 @@ pub mod persistent_collectives;
 pub mod point_to_point;
 pub mod probes;
 pub mod process;
+mod recent;
 pub mod requests;
 pub mod resources;
 pub mod sessions;

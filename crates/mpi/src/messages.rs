@@ -225,9 +225,7 @@ impl Data<'_> {
         let count = check::count(count, counter)?;
         let handle = datatype;
         let datatype = process.datatype(handle)?;
-        if let Ref::Owned(created) = &datatype
-            && !created.is_committed()
-        {
+        if !matches!(datatype, Ref::Borrowed(_)) && !datatype.is_committed() {
             return Err(not_committed(handle));
         }
         check::buffer(address, count, &datatype, buffer)?;
@@ -250,7 +248,7 @@ impl Data<'_> {
     pub fn kept(&self) -> Option<Datatype> {
         match &self.datatype {
             Ref::Borrowed(_) => None,
-            Ref::Owned(created) => Some((**created).clone()),
+            _ => Some((*self.datatype).clone()),
         }
     }
 

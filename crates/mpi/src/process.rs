@@ -11,6 +11,7 @@ use crate::info::Info;
 use crate::keyvals::Keyvals;
 use crate::memory::Blocks;
 use crate::messages::Messages;
+use crate::recent::{Held, Recent};
 use crate::sessions::Session;
 use crate::windows::Window;
 use std::ops::Deref;
@@ -38,6 +39,8 @@ pub enum Ref<'a, T> {
     Borrowed(&'a T),
     /// A user's object, kept alive while it is in use.
     Owned(Arc<T>),
+    /// A user's object that the rank's own thread has used before.
+    Held(Held<'a, T>),
 }
 
 impl<T> Deref for Ref<'_, T> {
@@ -47,6 +50,7 @@ impl<T> Deref for Ref<'_, T> {
         match self {
             Self::Borrowed(object) => object,
             Self::Owned(object) => object,
+            Self::Held(object) => object,
         }
     }
 }
@@ -108,6 +112,7 @@ pub struct Process {
     pub groups: Table<Group>,
     /// Datatypes the user created.
     pub datatypes: Table<Datatype>,
+    recent_datatypes: Recent<Datatype>,
     /// Names of datatypes, and the unnamed predefined ones.
     pub datatype_state: DatatypeState,
     /// Operations the user created.
@@ -159,6 +164,7 @@ impl Process {
             retired: Lock::default(),
             groups: Table::new(Kind::Group, world_rank),
             datatypes: Table::new(Kind::Datatype, world_rank),
+            recent_datatypes: Recent::default(),
             datatype_state: DatatypeState::default(),
             operations: Table::new(Kind::Op, world_rank),
             error_handlers: Table::new(Kind::Errhandler, world_rank),
@@ -319,7 +325,19 @@ impl Process {
     }
 
     fn created_datatype(&self, handle: abi::Datatype) -> Result<Ref<'_, Datatype>> {
-        self.datatypes.get(handle.0).map(Ref::Owned)
+        // Read before the object: one that is removed meanwhile is not remembered as one that is there.
+        let removals = self.datatypes.removals();
+        let own = core::ptr::eq(weft_sched::current(), self.main_thread);
+        // SAFETY: the cache belongs to the rank's main thread, and this is it.
+        if own && let Some(held) = unsafe { self.recent_datatypes.get(handle.0, removals) } {
+            return Ok(Ref::Held(held));
+        }
+        let found = self.datatypes.get(handle.0)?;
+        if own {
+            // SAFETY: as above.
+            unsafe { self.recent_datatypes.put(handle.0, removals, &found) };
+        }
+        Ok(Ref::Owned(found))
     }
 
     /// Returns an operation by handle.
