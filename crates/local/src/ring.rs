@@ -2,14 +2,15 @@
 //! that one cache line carries all of it. Once both ranks have a ring to each other, the two share a
 //! [`Shuttle`]: an answer goes back in the line that brought the question.
 //!
-//! There is one producer: the caller of [`Ring::push`] must be the sending rank's own thread. The consumer's role
+//! There is one producer at a time: the sending rank's own thread ([`Ring::push`]), or, if the rank has several threads,
+//! the one whose turn it is ([`Ring::push_in_turn`]). The consumer's role
 //! belongs to whoever holds the lock of the receiving endpoint. Looking whether something is there
 //! ([`Ring::is_ready`]) is open to all.
 #![allow(unsafe_code)] // Passes on the contracts of the ring below; payloads come by address.
 
 use std::sync::{Arc, OnceLock};
 use weft_sync::ring::Payload;
-use weft_sync::{Carrier, Lane, Shuttle, Side};
+use weft_sync::{CachePadded, Carrier, Lane, Lock, Shuttle, Side};
 
 /// Messages a ring holds.
 pub const SLOTS: u32 = 64;
@@ -67,6 +68,8 @@ pub struct Ring {
     ring: weft_sync::Ring<{ SLOTS as usize }>,
     /// Shared with the ring that leads back; with this ring's sender's side of it.
     shuttle: OnceLock<(Arc<Shuttle>, Side)>,
+    /// Held while adding a message, where several threads do.
+    turn: CachePadded<Lock<()>>,
 }
 
 impl Ring {
@@ -108,6 +111,16 @@ impl Ring {
         };
         // SAFETY: the caller is the only producer.
         unsafe { self.lane().push_with(fill) }
+    }
+
+    /// As [`Ring::push`], for the threads of a rank that all use this.
+    ///
+    /// # Safety
+    /// No thread calls [`Ring::push`] meanwhile; the payload as there.
+    pub unsafe fn push_in_turn(&self, header: Header, payload: *const u8) -> bool {
+        let _turn = self.turn.lock();
+        // SAFETY: who holds the lock is the only producer; the payload is as promised.
+        unsafe { self.push(header, payload) }
     }
 
     /// Tells whether a message is there.
@@ -199,6 +212,39 @@ mod tests {
             pop(&to, 2 * i + 4);
             assert!(!to.is_ready());
         }
+    }
+
+    #[test]
+    fn threads_of_a_rank_take_turns() {
+        let ring = Ring::default();
+        const EACH: i32 = 20_000;
+        std::thread::scope(|scope| {
+            for thread in 0..3 {
+                let ring = &ring;
+                scope.spawn(move || {
+                    for i in 0..EACH {
+                        let header = Header { source: thread, ..header(i) };
+                        // SAFETY: all producers take turns.
+                        while !unsafe { ring.push_in_turn(header, (&raw const i).cast()) } {
+                            std::thread::yield_now();
+                        }
+                    }
+                });
+            }
+            let mut next = [0; 3];
+            while next.iter().sum::<i32>() < 3 * EACH {
+                // SAFETY: this is the only consumer.
+                let Some(message) = (unsafe { ring.peek() }) else {
+                    std::thread::yield_now();
+                    continue;
+                };
+                let Header { source, tag, .. } = message.header;
+                assert_eq!(tag, next[source as usize]);
+                next[source as usize] += 1;
+                // SAFETY: as above.
+                unsafe { ring.pop(&message) };
+            }
+        });
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::requests::Requests;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use weft_local::{Header, PAYLOAD, Ring};
-use weft_sched::Thread;
+use weft_sched::{Life, Thread};
 use weft_sync::{CachePadded, Lock, LockGuard};
 
 /// The address of an operation in matching. Valid until the operation is complete; who takes it out of matching
@@ -94,7 +94,8 @@ struct Incoming {
     ring: AtomicPtr<Ring>,
 }
 
-/// What a sender remembers of a target. Only the rank's own thread touches it.
+/// What a sender remembers of a target. Only the rank's own thread writes it, and a place with a ring is never given
+/// to another target.
 #[derive(Default)]
 struct Pair {
     /// The target's rank plus one; zero for none.
@@ -370,19 +371,36 @@ impl Endpoint {
         self.announce_arrival();
     }
 
-    /// Returns the ring to `target`, if there is one and the calling thread may use it.
+    /// Returns the ring to `target`, if there is one.
     #[inline]
     pub(crate) fn ring_to(&self, target: u32) -> Option<&'static Ring> {
         let pair = &self.pairs.get()?[target as usize % PAIRS];
-        if pair.target.load(Ordering::Relaxed) != target + 1 {
+        if pair.target.load(Ordering::Acquire) != target + 1 {
             return None;
         }
-        let ring = pair.ring.load(Ordering::Relaxed);
-        if ring.is_null() || !self.is_owner(weft_sched::current()) {
-            return None;
+        // SAFETY: null, or a ring that lives as long as the engine, which nobody outlives in the library.
+        unsafe { pair.ring.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Puts a message into a ring from this rank, if the calling thread may and there is room.
+    ///
+    /// The rank's own thread is the only producer until it creates a thread; from then on all take turns. A thread that
+    /// was not announced by its creator cannot know whether the rank's own thread does already.
+    ///
+    /// # Safety
+    /// The payload is as [`Ring::push`] wants it.
+    #[inline]
+    pub(crate) unsafe fn push_into(&self, ring: &Ring, header: Header, payload: *const u8) -> bool {
+        let thread = weft_sched::current();
+        let is_owner = self.is_owner(thread);
+        // SAFETY: as argued above; the payload is as promised.
+        unsafe {
+            if !weft_sched::any_announced() {
+                is_owner && ring.push(header, payload)
+            } else {
+                (is_owner || thread.life() == Life::Alive) && ring.push_in_turn(header, payload)
+            }
         }
-        // SAFETY: rings live as long as the engine, which nobody outlives in the library.
-        Some(unsafe { &*ring })
     }
 
     /// Counts a message that went by the lock; makes a ring when the pair turns out to talk a lot.
@@ -418,7 +436,7 @@ impl Endpoint {
         pair.count.store(count, Ordering::Relaxed);
         if count == TALKATIVE {
             let ring = target.add_ring(self, limit.min(RINGS));
-            pair.ring.store(ring, Ordering::Relaxed);
+            pair.ring.store(ring, Ordering::Release);
         }
     }
 

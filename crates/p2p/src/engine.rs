@@ -8,10 +8,10 @@
 //! whoever receives it copies from the sender's buffer and completes it (rendezvous: one copy).
 //!
 //! A rank that talks a lot with a rank on another core has a private ring to it for messages of up to
-//! [`PAYLOAD`] bytes, which complete at once. Only a rank's own thread produces; its other threads take the lock,
-//! which drains the ring first, so the order of threads that synchronise is kept. Whoever holds the lock of the
-//! receiving endpoint is the consumer. Nothing that somebody must wait for is ever in a ring: a long message goes by
-//! the lock, so it finds a posted receive even if the receiver computes.
+//! [`PAYLOAD`] bytes, which complete at once. Its threads take turns there, and who takes the target's lock drains the
+//! ring first, so the order of threads that synchronise is kept. Whoever holds the lock of the receiving endpoint is
+//! the consumer. Nothing that somebody must wait for is ever in a ring: a long message goes by the lock, so it finds a
+//! posted receive even if the receiver computes.
 //!
 //! # Parking
 //! A sender that only pushes takes no lock and wakes nobody, so a receiver must not park and overlook it:
@@ -156,8 +156,8 @@ impl Engine {
         let Envelope { context, source, tag } = envelope;
         let header = Header { context, source, tag, length: data.bytes as u32 };
         // A target that sleeps is better served by the lock, which hands over the data and wakes it.
-        // SAFETY: `ring_to` gives a ring only to the sending rank's own thread; the payload is as promised.
-        if endpoint.is_asleep() || !unsafe { ring.push(header, data.address) } {
+        // SAFETY: the payload is as promised.
+        if endpoint.is_asleep() || !unsafe { me.push_into(ring, header, data.address) } {
             return false;
         }
         // Pairs with the fence of `Endpoint::park`.
@@ -316,7 +316,7 @@ impl Engine {
                     return found;
                 }
             }
-            if spins >= self.limits.spins || (spins & 63 == 0 && !weft_sched::may_spin()) {
+            if !weft_sched::look_again(spins, self.limits.spins) {
                 // SAFETY: the caller's promise.
                 return unsafe { self.receive_posted(me, pattern, buffer) };
             }

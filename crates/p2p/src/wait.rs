@@ -60,7 +60,7 @@ impl Engine {
                 spins = 0;
                 continue;
             }
-            if spins >= self.limits().spins || (spins & 63 == 0 && !weft_sched::may_spin()) {
+            if !weft_sched::look_again(spins, self.limits().spins) {
                 return false;
             }
             spins += 1;

@@ -1,7 +1,7 @@
 //! Kernel threads that are no ranks: they wait on a futex, and may belong to the rank that created them.
 #![allow(unsafe_code)] // A thread-exit hook of the C library gets the thread's record as a pointer.
 
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::sync::OnceLock;
 
 use weft_sync::Lock;
@@ -15,6 +15,10 @@ static FREE: Lock<Vec<&'static Thread>> = Lock::new(Vec::new());
 static ALL: Lock<Vec<&'static Thread>> = Lock::new(Vec::new());
 /// How many such threads belong to a rank now.
 static BELONGING: AtomicU32 = AtomicU32::new(0);
+/// Whether there ever was one.
+static ANNOUNCED: AtomicBool = AtomicBool::new(false);
+/// How many cores are left for them beside the workers, or beside the ranks if those have kernel threads of their own.
+static ROOM: AtomicI32 = AtomicI32::new(i32::MAX);
 
 /// Gives the calling kernel thread a record.
 #[cold]
@@ -75,6 +79,7 @@ pub fn inherit(parent: &'static Thread) {
 /// called [`inherit`], nothing else says that a rank may still be helped.
 pub fn announce(parent: &'static Thread) {
     if parent.rank() != NO_RANK {
+        ANNOUNCED.store(true, Ordering::Relaxed);
         BELONGING.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -84,6 +89,25 @@ pub fn withdraw(parent: &'static Thread) {
     if parent.rank() != NO_RANK {
         BELONGING.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// Tells whether a rank ever announced a foreign thread. Before a rank's own thread does that, no other thread of the
+/// rank is in the library, and from then on every thread of the rank sees it.
+#[inline]
+pub fn any_announced() -> bool {
+    ANNOUNCED.load(Ordering::Relaxed)
+}
+
+/// Notes how many cores the workers, or the ranks that need none, leave; negative if they are too few for those.
+pub(crate) fn set_room(cores: i32) {
+    ROOM.store(cores, Ordering::Relaxed);
+}
+
+/// Tells whether there are more threads than cores, as far as this module knows them. Then who spins keeps somebody
+/// from running, perhaps the one it waits for.
+#[inline]
+pub fn is_crowded() -> bool {
+    BELONGING.load(Ordering::Relaxed) as i32 > ROOM.load(Ordering::Relaxed)
 }
 
 /// Tells whether a foreign thread belongs to a rank.

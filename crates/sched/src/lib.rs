@@ -39,13 +39,15 @@ mod wait_set;
 mod worker;
 
 #[cfg(not(loom))]
-pub use foreign::{announce, inherit, withdraw};
+pub use foreign::{announce, any_announced, inherit, withdraw};
 #[cfg(not(loom))]
 pub use pool::{
     Config, Scheduler, allow_executable_stacks, expect_events, finish_current_rank, home_worker, on_deadlock,
     processors, spawn_rank, start, thread_of, threads, wait_for_ranks, workers,
 };
 #[cfg(not(loom))]
-pub use thread::{Life, NO_RANK, Thread, current, known, may_spin, park, suspend, wait_until, yield_now};
+pub use thread::{
+    Life, NO_RANK, Thread, current, known, look_again, may_spin, park, suspend, wait_until, yield_now,
+};
 #[cfg(not(loom))]
 pub use wait_set::WaitSet;

@@ -13,6 +13,7 @@ use weft_sync::{CachePadded, Lock};
 use weft_sys::{cpu, futex, process};
 
 use crate::context;
+use crate::foreign;
 use crate::limits;
 use crate::monitor;
 use crate::stacks::Stacks;
@@ -173,6 +174,8 @@ pub fn start(config: Config) -> Result {
     let made = std::thread::Builder::new().name("weft-monitor".into()).stack_size(WORKER_STACK);
     made.spawn(move || if user { monitor::run(pool) } else { monitor::watch(pool) })
         .map_err(|e| limits::no_thread("the monitor", &e))?;
+    let taken = if user { homes } else { ranks };
+    foreign::set_room(cores as i32 - taken as i32);
     POOL.store(core::ptr::from_ref(pool).cast_mut(), Ordering::Release);
     Ok(())
 }

@@ -10,6 +10,7 @@ use weft_sync::queue::{Chain, Linked, Links};
 use weft_sys::futex;
 
 use crate::context::{self, Context};
+use crate::foreign::is_crowded;
 use crate::state::{PARKED, ParkState};
 use crate::worker::Worker;
 
@@ -306,6 +307,27 @@ pub fn may_spin() -> bool {
     }
 }
 
+/// How many looks in vain a thread makes between two that ask whether others want its core.
+const LOOKS: u32 = 64;
+/// How often it gives way to them before it parks.
+const PATIENCE: u32 = 16;
+
+/// Tells a thread that waits, and has looked `looks` times in vain, whether to look again or to park. `most` is the
+/// number of looks that are sensible where nobody else wants the core.
+#[inline]
+pub fn look_again(looks: u32, most: u32) -> bool {
+    looks < most && (!looks.is_multiple_of(LOOKS) || (may_spin() && (!is_crowded() || give_way(looks))))
+}
+
+/// Lets the kernel run others, among which may be the one that is waited for.
+#[cold]
+fn give_way(looks: u32) -> bool {
+    if looks > 0 {
+        weft_sys::cpu::yield_core();
+    }
+    looks < LOOKS * PATIENCE
+}
+
 /// Spins until `done`, at most for some tens of microseconds, and only while that is sensible. Returns whether it is
 /// done.
 #[inline]
@@ -337,6 +359,9 @@ fn spin_long(done: &mut impl FnMut() -> bool) -> bool {
         }
         if !may_spin() || weft_sys::clock::ticks() > end {
             return false;
+        }
+        if is_crowded() {
+            weft_sys::cpu::yield_core();
         }
     }
 }

@@ -30,6 +30,7 @@ use weft_sync::{Biased, CachePadded};
 use weft_sys::{clock, cpu, futex};
 
 use crate::context::{self, Context};
+use crate::foreign::is_crowded;
 use crate::pool::Pool;
 use crate::thread::{Thread, known};
 
@@ -285,6 +286,9 @@ impl Worker {
                 }
                 if clock::ticks() > end {
                     break;
+                }
+                if is_crowded() {
+                    cpu::yield_core();
                 }
             }
             if self.steal(pool) {

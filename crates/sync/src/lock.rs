@@ -89,9 +89,13 @@ impl<T> Lock<T> {
             {
                 return;
             }
-            // A section may be shorter than a pause.
+            // A section may be shorter than a pause; a long one is that of a thread that lost its core, maybe to this.
             if cfg!(loom) || look >= 16 {
                 pause();
+            }
+            #[cfg(not(loom))]
+            if look >= 64 && look.is_multiple_of(16) {
+                weft_sys::cpu::yield_core();
             }
         }
         self.sleepers.fetch_add(1, Ordering::SeqCst);
