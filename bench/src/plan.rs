@@ -25,7 +25,8 @@ pub const SIZED_COLLECTIVE_RANKS: [u64; 4] = [2, 8, 32, 128];
 /// Ranks of the example programs' speed-up curves.
 pub const EXAMPLE_RANKS: [u64; 4] = [2, 4, 16, 64];
 
-const KERNELS: [&str; 6] = ["latency", "bandwidth", "collectives", "collective_sizes", "skew", "datatypes"];
+const KERNELS: [&str; 7] =
+    ["latency", "bandwidth", "threads", "collectives", "collective_sizes", "skew", "datatypes"];
 
 /// One MPI implementation with its programs.
 pub struct Implementation {
@@ -168,6 +169,8 @@ impl Session {
         }
         for who in everybody.iter().filter(|who| !who.is_peer) {
             self.kernel(who, &[], "", 2, round, "datatypes");
+            // Of the peers, some take seconds for what takes milliseconds.
+            self.kernel(who, &[], "", 2, round, "threads");
         }
         let largest = if quick { 64 } else { u64::MAX };
         for ranks in COLLECTIVE_RANKS.into_iter().filter(|ranks| *ranks <= largest) {

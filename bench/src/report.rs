@@ -88,6 +88,17 @@ fn floors_checks(samples: &Samples) -> Vec<Check> {
     checks
 }
 
+/// The message rate of several threads of a rank beside that of one.
+fn thread_checks(samples: &Samples) -> Vec<Check> {
+    let check = |what: &str, streams| Check {
+        what: format!("message rate, 4 threads / 1, {what} each"),
+        value: samples.ratio((WEFT, "rate-1-thread", 8), (WEFT, streams, 8)),
+        unit: "x",
+        bar: Bar::AtLeast(0.5),
+    };
+    vec![check("a tag", "rate-4-threads-tags"), check("a communicator", "rate-4-threads-comms")]
+}
+
 /// Messages of derived datatypes beside copy loops over the same layout, and contiguous types beside bytes.
 fn datatype_checks(samples: &Samples) -> Vec<Check> {
     let mut checks = Vec::new();
@@ -222,7 +233,7 @@ fn figure(what: &str, size: u64, summary: Summary) -> String {
         .any(|prefix| what.starts_with(prefix));
     if is_bulk && size > 0 {
         text += &format!(" {:6.2} GB/s", size as f64 / summary.median);
-    } else if what.starts_with("message") {
+    } else if what.starts_with("message") || what.starts_with("rate") {
         text += &format!(" {:6.2} M/s", 1e3 / summary.median);
     }
     text
@@ -261,7 +272,8 @@ pub fn print(session: &Session) {
 }
 
 fn checks(samples: &Samples) -> Vec<Check> {
-    let all = [floors_checks, datatype_checks, absolute_checks, peer_checks, collective_checks];
+    let all =
+        [floors_checks, thread_checks, datatype_checks, absolute_checks, peer_checks, collective_checks];
     all.into_iter().flat_map(|checks| checks(samples)).collect()
 }
 
@@ -316,6 +328,19 @@ mod tests {
         assert!((latency.value.unwrap().median - 1.3).abs() < 1e-9 && latency.bar.holds(1.3));
         let peer = checks.iter().find(|c| c.what.starts_with("latency 8: ")).unwrap();
         assert!(peer.what.contains("fast") && (peer.value.unwrap().median - 2.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_rate_of_threads_is_judged_against_that_of_one() {
+        let mut session = session();
+        for (what, value) in
+            [("rate-1-thread", 60.0), ("rate-4-threads-tags", 100.0), ("rate-4-threads-comms", 130.0)]
+        {
+            session.samples.add(WEFT, what, 8, 0, value);
+        }
+        let checks = thread_checks(&session.samples);
+        let held: Vec<bool> = checks.iter().map(|c| c.bar.holds(c.value.unwrap().median)).collect();
+        assert_eq!(held, [true, false]);
     }
 
     #[test]
