@@ -1,6 +1,7 @@
 // Handles as C integers and as Fortran's: every kind, predefined and created, and handles created after others were
 // freed. weft-test: ranks=1,2
 #include "check.h"
+#include <stdint.h>
 
 // Converts there and back in both ways; different handles give different integers.
 #define CHECK_HANDLE(Kind, handle, other)                            \
@@ -43,6 +44,31 @@ int main(int argc, char **argv) {
   // Predefined handles have their ABI values as integers.
   CHECK_EQUAL(MPI_Comm_toint(MPI_COMM_WORLD), 0x101);
   CHECK_EQUAL(MPI_Type_toint(MPI_INT), 0x209);
+#define CHECK_VALUE(Kind, handle)                            \
+  do {                                                       \
+    CHECK_EQUAL(MPI_##Kind##_toint(handle), (intptr_t)(handle)); \
+    CHECK(MPI_##Kind##_fromint((int)(intptr_t)(handle)) == (handle)); \
+  } while (0)
+  static const MPI_Datatype types[] = {MPI_DATATYPE_NULL, MPI_CHAR, MPI_DOUBLE, MPI_AINT, MPI_COUNT, MPI_PACKED,
+                                       MPI_BYTE, MPI_INTEGER, MPI_LOGICAL16, MPI_2INT, MPI_C_BOOL, MPI_FLOAT_INT};
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++) CHECK_VALUE(Type, types[i]);
+  static const MPI_Op ops[] = {MPI_OP_NULL, MPI_SUM, MPI_MINLOC, MPI_REPLACE, MPI_NO_OP, MPI_BXOR};
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) CHECK_VALUE(Op, ops[i]);
+  static const MPI_Errhandler handlers[] = {MPI_ERRHANDLER_NULL, MPI_ERRORS_ARE_FATAL, MPI_ERRORS_ABORT,
+                                            MPI_ERRORS_RETURN};
+  for (size_t i = 0; i < sizeof handlers / sizeof *handlers; i++) CHECK_VALUE(Errhandler, handlers[i]);
+  CHECK_VALUE(Comm, MPI_COMM_NULL);
+  CHECK_VALUE(Comm, MPI_COMM_SELF);
+  CHECK_VALUE(Group, MPI_GROUP_NULL);
+  CHECK_VALUE(Group, MPI_GROUP_EMPTY);
+  CHECK_VALUE(Info, MPI_INFO_NULL);
+  CHECK_VALUE(Info, MPI_INFO_ENV);
+  CHECK_VALUE(Message, MPI_MESSAGE_NULL);
+  CHECK_VALUE(Message, MPI_MESSAGE_NO_PROC);
+  CHECK_VALUE(Request, MPI_REQUEST_NULL);
+  CHECK_VALUE(Session, MPI_SESSION_NULL);
+  CHECK_VALUE(Win, MPI_WIN_NULL);
+  CHECK_VALUE(File, MPI_FILE_NULL);
 
   // A place that is used again gives a handle that is none of the earlier ones, also as an integer.
   MPI_Info infos[4];
