@@ -1,8 +1,30 @@
 //! Waiting in the kernel until a word changes.
+//!
+//! `errno` stays what it was: the calls happen inside library functions of which a program does not expect that they
+//! touch it.
 #![allow(unsafe_code)] // The futex system call takes an address; a reference to an atomic always is a valid one.
 
 use core::sync::atomic::AtomicU32;
 use core::time::Duration;
+
+/// Puts `errno` back when it goes.
+struct KeptErrno(libc::c_int);
+
+impl KeptErrno {
+    #[inline]
+    fn new() -> Self {
+        // SAFETY: the calling thread's own.
+        Self(unsafe { *libc::__errno_location() })
+    }
+}
+
+impl Drop for KeptErrno {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: as above.
+        unsafe { *libc::__errno_location() = self.0 }
+    }
+}
 
 /// Sleeps while `word` holds `expected`. Returns on a wake, a signal, or at once if the value differs already;
 /// callers loop over their condition.
@@ -18,6 +40,7 @@ pub fn wait_for(word: &AtomicU32, expected: u32, timeout: Option<Duration>) -> b
         tv_nsec: t.subsec_nanos() as libc::c_long,
     });
     let time_pointer = time.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
+    let _kept = KeptErrno::new();
     // SAFETY: the word and the time live through the call; the kernel only reads them.
     let result = unsafe {
         libc::syscall(
@@ -34,6 +57,7 @@ pub fn wait_for(word: &AtomicU32, expected: u32, timeout: Option<Duration>) -> b
 /// Wakes up to `count` sleepers of `word`.
 #[inline]
 pub fn wake(word: &AtomicU32, count: u32) {
+    let _kept = KeptErrno::new();
     // SAFETY: the kernel uses the address as a key only.
     unsafe {
         libc::syscall(
@@ -42,5 +66,25 @@ pub fn wake(word: &AtomicU32, count: u32) {
             libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
             count.min(i32::MAX as u32),
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errno_is_left_alone() {
+        let set = |value| {
+            // SAFETY: the calling thread's own.
+            unsafe { *libc::__errno_location() = value }
+        };
+        let word = AtomicU32::new(1);
+        set(1000);
+        wait(&word, 2);
+        assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(1000));
+        set(1001);
+        assert!(!wait_for(&word, 1, Some(Duration::from_micros(1))));
+        assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(1001));
     }
 }
