@@ -216,13 +216,19 @@ pub fn comm_free(comm: Out<abi::Comm>) -> Result {
     check::output(comm, "comm")?;
     let process = Process::current()?;
     let handle = comm.get_at(0);
-    if [MPI_COMM_WORLD, MPI_COMM_SELF].contains(&handle) {
-        return Err(Kind::Comm.predefined(handle.0));
-    }
+    created(handle)?;
     process.communicator(handle)?.attributes.delete_all(handle.0)?;
     let communicator = process.communicators.remove(handle.0)?;
     process.retire(handle, communicator);
     comm.set(MPI_COMM_NULL);
+    Ok(())
+}
+
+/// Refuses a communicator that the program has not created.
+fn created(handle: abi::Comm) -> Result {
+    if [MPI_COMM_WORLD, MPI_COMM_SELF].contains(&handle) {
+        return Err(Kind::Comm.predefined(handle.0));
+    }
     Ok(())
 }
 
@@ -234,6 +240,7 @@ pub fn comm_disconnect(comm: Out<abi::Comm>) -> Result {
     check::output(comm, "comm")?;
     let process = Process::current()?;
     let handle = comm.get_at(0);
+    created(handle)?;
     process.communicator(handle)?;
     if let Some(messages) = process.messages.get() {
         let pending = messages.endpoint.requests().active_on(handle);
