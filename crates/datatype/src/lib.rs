@@ -3,6 +3,9 @@
 //! A [`Datatype`] keeps three things apart: its bounds (what the next instance is placed by), its layout (where the
 //! data bytes lie, in a normal form that kernels run), and its signature (which basic elements follow each other,
 //! for counting and for external representations). The constructor call is recorded for decoding.
+//!
+//! The way of a copy: `copy` looks whether one side is a block or both layouts are the same; `walk` visits a layout and
+//! `cursor` two different ones; `kernels` holds the innermost loops.
 
 mod basic;
 mod construct;

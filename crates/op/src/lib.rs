@@ -151,6 +151,11 @@ impl Op {
         match (&self.0, ty.basic()) {
             (Inner::Predefined { kind: Kind::Replace | Kind::NoOp, .. }, _) => Ok(()),
             (Inner::Predefined { kernels, .. }, Some(basic)) if kernels[basic.index()].is_some() => Ok(()),
+            (Inner::Predefined { kind, .. }, None)
+                if kernels::locates(*kind) && ty.as_unnamed_pair().is_some() =>
+            {
+                Ok(())
+            }
             _ => Err(self.undefined(ty)),
         }
     }
