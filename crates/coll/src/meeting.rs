@@ -11,6 +11,8 @@
 //!   waits for `m`, and by nobody before.
 //! - the buffers: as the schedule says. Steps that touch the same bytes are ordered by it; a member's part is over when
 //!   no step is left that touches its buffers.
+//! - `finished` and `troubled`: set under the lock, never cleared. One who sees `finished` needs no look at the state: all
+//!   steps are done and their writes are visible (release and acquire).
 //! - everything else is under the lock, which nobody holds while moving data or waking others.
 //!
 //! Nobody sleeps while there is something to do: a member registers as waiter under the lock, having found no step that
@@ -18,10 +20,10 @@
 
 use crate::call::Description;
 use crate::operation::Contribution;
-use crate::plan::{self, Choice, Members};
+use crate::plan::{Choice, Members};
 use crate::schedule::{Freed, Progress, Schedule};
 use crate::shared::Shared;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use weft_base::constants::MPI_ERR_OTHER;
 use weft_base::{Error, Result};
@@ -41,6 +43,10 @@ pub(crate) struct Meeting {
     state: Lock<State>,
     /// Grows with every change of the state that may matter to one who waits.
     changes: AtomicU32,
+    /// Everybody's part is over.
+    finished: AtomicBool,
+    /// Somebody's part failed.
+    troubled: AtomicBool,
     /// Results that wait for their place, by member.
     pub aside: Lock<Vec<(u32, Vec<u8>)>>,
 }
@@ -76,6 +82,16 @@ enum Zeal {
     Own,
     /// All that can be done until its part is over.
     UntilOver,
+}
+
+/// What comes of an arrival.
+pub(crate) struct Arrival {
+    /// Whether the member was the last of all.
+    pub is_last: bool,
+    /// Whether its part is over already.
+    is_over: bool,
+    /// The changes up to which it has looked for something to do.
+    seen: u32,
 }
 
 impl State {
@@ -123,6 +139,8 @@ impl Meeting {
                 errors: Vec::new(),
             }),
             changes: AtomicU32::new(0),
+            finished: AtomicBool::new(false),
+            troubled: AtomicBool::new(false),
             aside: Lock::default(),
         }
     }
@@ -138,13 +156,13 @@ impl Meeting {
     }
 
     /// Arrives: `member`'s buffers may be used from now on. Does what can be done at once. `choose` says how, and gives
-    /// a schedule made for that choice before, if there is one. Returns whether the member was the last of all.
+    /// the schedule of that choice.
     pub fn arrive(
         &self,
         member: u32,
         contribution: &Arc<Contribution>,
-        choose: impl FnOnce() -> (Choice, Option<Arc<Schedule>>),
-    ) -> bool {
+        choose: impl FnOnce() -> (Choice, Arc<Schedule>),
+    ) -> Arrival {
         let mut wake = Wake::default();
         let mut state = self.state.lock();
         state.present += 1;
@@ -155,6 +173,7 @@ impl Meeting {
             && !agree(contribution, self.contribution(first))
         {
             state.mismatch.get_or_insert((first, member));
+            self.troubled.store(true, Ordering::Release);
             if let Some(run) = &mut state.run {
                 run.progress.abandon();
             }
@@ -162,7 +181,6 @@ impl Meeting {
         if !contribution.is_spectator && state.mismatch.is_none() {
             let run = state.run.get_or_insert_with(|| {
                 let (choice, schedule) = choose();
-                let schedule = schedule.unwrap_or_else(|| plan::schedule(&choice));
                 let bytes = contribution.send.bytes().max(contribution.receive.bytes());
                 let is_light = bytes.saturating_mul(u64::from(self.members.size)) <= LIGHT_BYTES;
                 Run { progress: Progress::new(schedule.clone()), schedule, choice, is_light }
@@ -180,15 +198,21 @@ impl Meeting {
         if state.first.is_none() {
             state.first = Some(member);
         }
-        self.changes.fetch_add(1, Ordering::Release);
-        if state.mismatch.is_some() {
+        let seen = self.changes.fetch_add(1, Ordering::Release) + 1;
+        let is_over = if state.mismatch.is_some() {
             wake.all(&mut state);
             wake.now(state);
+            false
         } else {
             let is_light = state.run.as_ref().is_some_and(|run| run.is_light);
-            self.work(state, member, if is_light { Zeal::All } else { Zeal::Own }, None);
-        }
-        is_last
+            self.work(state, member, if is_light { Zeal::All } else { Zeal::Own }, None)
+        };
+        // Who is told of a mismatch looks again.
+        Arrival { is_last, is_over, seen: if self.is_troubled() { seen.wrapping_sub(1) } else { seen } }
+    }
+
+    fn is_troubled(&self) -> bool {
+        self.troubled.load(Ordering::Acquire)
     }
 
     /// Does what can be done for a member whose part is not over. Returns whether it is over then; if not, `waiter` is
@@ -228,7 +252,10 @@ impl Meeting {
             let errors = self.perform(action, &choice, member);
             state = self.state.lock();
             state.busy -= 1;
-            state.errors.extend(errors);
+            if !errors.is_empty() {
+                self.troubled.store(true, Ordering::Release);
+                state.errors.extend(errors);
+            }
             self.changes.fetch_add(1, Ordering::Release);
             if state.mismatch.is_some() {
                 wake.all(&mut state);
@@ -236,6 +263,9 @@ impl Meeting {
             }
             let run = state.run.as_mut().expect("it stays");
             let freed = run.progress.finish(step);
+            if run.progress.is_finished() {
+                self.finished.store(true, Ordering::Release);
+            }
             let new_work = !run.is_light && run.progress.has_ready();
             match freed {
                 _ if new_work => wake.all(&mut state),
@@ -246,6 +276,9 @@ impl Meeting {
     }
 
     fn result(&self, member: u32) -> Result {
+        if !self.is_troubled() {
+            return Ok(());
+        }
         let state = self.state.lock();
         if let Some((first, second)) = state.mismatch {
             let other = if member == first { second } else { first };
@@ -286,16 +319,17 @@ fn mismatch(member: u32, mine: Description, other: u32, theirs: Description) -> 
 pub struct Pending {
     meeting: Arc<Meeting>,
     member: u32,
-    /// The changes that the member has seen, and whether it has been registered as waiter since.
+    over: AtomicBool,
+    /// The changes up to which the member has looked for something to do.
     seen: AtomicU32,
-    waits: AtomicU32,
+    /// Whether it has been registered as waiter since.
+    waits: AtomicBool,
 }
 
 impl Pending {
-    pub(crate) fn new(meeting: Arc<Meeting>, member: u32) -> Self {
-        // Different from the present number of changes, so that the first look is not skipped.
-        let seen = meeting.changes.load(Ordering::Relaxed).wrapping_sub(1);
-        Self { meeting, member, seen: AtomicU32::new(seen), waits: AtomicU32::new(0) }
+    pub(crate) fn new(meeting: Arc<Meeting>, member: u32, arrival: &Arrival) -> Self {
+        let over = AtomicBool::new(arrival.is_over);
+        Self { meeting, member, over, seen: AtomicU32::new(arrival.seen), waits: AtomicBool::new(false) }
     }
 
     /// Does what can be done. Returns whether the member's part is over: its buffers are its own again.
@@ -303,15 +337,20 @@ impl Pending {
     /// If not, `waiter` is unparked as soon as another call could get further; it stays registered until
     /// [`Pending::leave`].
     pub fn advance(&self, waiter: Option<&'static Thread>) -> bool {
-        let changes = self.meeting.changes.load(Ordering::Acquire);
-        let registered = waiter.is_none() || self.waits.load(Ordering::Relaxed) == 1;
+        let meeting = &*self.meeting;
+        if self.over.load(Ordering::Relaxed) || meeting.finished.load(Ordering::Acquire) {
+            return true;
+        }
+        let changes = meeting.changes.load(Ordering::Acquire);
+        let registered = waiter.is_none() || self.waits.load(Ordering::Relaxed);
         if registered && self.seen.load(Ordering::Relaxed) == changes {
             return false;
         }
-        let state = self.meeting.state.lock();
-        let over = self.meeting.work(state, self.member, Zeal::UntilOver, waiter);
-        if !over {
-            self.waits.store(u32::from(waiter.is_some()), Ordering::Relaxed);
+        let over = meeting.work(meeting.state.lock(), self.member, Zeal::UntilOver, waiter);
+        if over {
+            self.over.store(true, Ordering::Relaxed);
+        } else {
+            self.waits.store(waiter.is_some(), Ordering::Relaxed);
             self.seen.store(changes, Ordering::Relaxed);
         }
         over
@@ -319,8 +358,9 @@ impl Pending {
 
     /// Forgets the waiter.
     pub fn leave(&self) {
-        self.waits.store(0, Ordering::Relaxed);
-        self.meeting.state.lock().waiters[self.member as usize] = None;
+        if self.waits.swap(false, Ordering::Relaxed) && !self.meeting.finished.load(Ordering::Acquire) {
+            self.meeting.state.lock().waiters[self.member as usize] = None;
+        }
     }
 
     /// Waits until the member's part is over.

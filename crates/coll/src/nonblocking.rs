@@ -5,12 +5,11 @@ use crate::meeting::{Meeting, Pending};
 use crate::operation::{Contribution, Operation, Root};
 use crate::plan::{Choice, Members};
 use crate::reduction::span;
-use crate::schedule::Schedule;
 use crate::selection;
 use crate::shared::Shared;
 use crate::team::Team;
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use weft_base::Result;
 
 /// A rank's part in an operation that can be started again and again (a persistent one).
@@ -23,7 +22,6 @@ pub struct Prepared {
     starts: AtomicU64,
     contribution: Arc<Contribution>,
     choice: Option<Choice>,
-    schedule: OnceLock<Arc<Schedule>>,
 }
 
 impl Prepared {
@@ -39,20 +37,30 @@ impl Prepared {
         let create = || Arc::new(Meeting::new(self.members, self.shared.clone()));
         let meeting = match &self.shared {
             None => create(),
-            Some(shared) => shared.board.lock().entry(key).or_insert_with(create).clone(),
+            Some(shared) => {
+                let found = shared.board.lock().find(key);
+                // The memory for many members is not to be allocated under the lock.
+                found.unwrap_or_else(|| {
+                    let meeting = create();
+                    shared.board.lock().find_or_add(key, meeting)
+                })
+            }
         };
         let choose = || {
             let choice = self.choice.expect("members that take part choose");
-            let schedule =
-                (key.1 > 0).then(|| self.schedule.get_or_init(|| crate::plan::schedule(&choice)).clone());
+            let schedule = match &self.shared {
+                None => crate::plan::schedule(&choice),
+                Some(shared) => shared.schedule(&choice),
+            };
             (choice, schedule)
         };
-        if meeting.arrive(self.member, &self.contribution, choose)
+        let arrival = meeting.arrive(self.member, &self.contribution, choose);
+        if arrival.is_last
             && let Some(shared) = &self.shared
         {
-            shared.board.lock().remove(&key);
+            shared.board.lock().remove(key);
         }
-        Pending::new(meeting, self.member)
+        Pending::new(meeting, self.member, &arrival)
     }
 }
 
@@ -84,7 +92,8 @@ impl Team {
         let choice = Choice {
             call: operation.call,
             members,
-            near_root: root.unwrap_or(member),
+            // All are one group, so the root does not matter.
+            near_root: if members.are_two_groups() { root.unwrap_or(member) } else { 0 },
             in_place,
             is_small: selection::is_small(members.size, one.and_then(|data| span(&data))),
         };
@@ -96,7 +105,6 @@ impl Team {
             starts: AtomicU64::new(0),
             contribution: Arc::new(Contribution::new(operation, description, is_root)),
             choice: (operation.root != Root::Elsewhere).then_some(choice),
-            schedule: OnceLock::new(),
         }
     }
 

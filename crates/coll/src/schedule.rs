@@ -150,6 +150,8 @@ pub(crate) struct Progress {
     ready: VecDeque<u32>,
     arrived: Vec<bool>,
     missing: u32,
+    /// Steps that are not finished.
+    left: usize,
     root: Option<u32>,
     /// Steps that hold everybody.
     holding_all: u32,
@@ -169,6 +171,7 @@ impl Progress {
             ready: VecDeque::new(),
             arrived: vec![false; size],
             missing: schedule.population,
+            left: schedule.steps.len(),
             root: None,
             holding_all: 0,
             holding: vec![0; size + 1],
@@ -304,6 +307,7 @@ impl Progress {
     pub fn finish(&mut self, step: u32) -> Freed {
         debug_assert_eq!(self.phases[step as usize], Phase::Taken);
         self.phases[step as usize] = Phase::Finished;
+        self.left -= 1;
         let freed = self.hold(step, -1);
         self.event(Event::Finished(step));
         freed
@@ -315,6 +319,11 @@ impl Progress {
             && self.holding_all == 0
             && self.holding[member as usize] == 0
             && (self.root != Some(member) || self.holding[self.schedule.size as usize] == 0)
+    }
+
+    /// Tells whether everybody's part is over.
+    pub fn is_finished(&self) -> bool {
+        self.left == 0 && self.missing == 0
     }
 
     /// Gives up every step that has not begun.
@@ -428,6 +437,7 @@ mod tests {
                         assert!(!progress.is_over(member), "{choice:?}: {action:?} after {member} is over");
                     }
                     let before: Vec<bool> = (0..members.size).map(|m| progress.is_over(m)).collect();
+                    assert!(!progress.is_finished());
                     let freed = progress.finish(step);
                     for member in 0..members.size {
                         if progress.is_over(member) && !before[member as usize] {
@@ -443,7 +453,7 @@ mod tests {
             }
         }
         assert!((0..members.size).filter(|&m| !spectator(m)).all(|m| progress.is_over(m)), "{choice:?}");
-        assert!(!progress.has_ready() && progress.take(0, false).is_none());
+        assert!(progress.is_finished() && !progress.has_ready() && progress.take(0, false).is_none());
     }
 
     #[test]

@@ -2,7 +2,9 @@
 #![allow(unsafe_code)] // The slots: memory that several ranks write and read, ordered by the rendezvous.
 
 use crate::meeting::Meeting;
+use crate::plan::{self, Choice};
 use crate::rendezvous::{DEPTH, Rendezvous};
+use crate::schedule::Schedule;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, AtomicU64};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
@@ -38,7 +40,9 @@ pub(crate) struct Shared {
     pub waiting: WaitSet,
     /// Nonblocking and persistent operations that not all members have started, by the number of the call and of the
     /// start.
-    pub board: Lock<HashMap<(u64, u64), Arc<Meeting>>>,
+    pub board: Lock<Board>,
+    /// The schedules used last.
+    schedules: Lock<Vec<(Choice, Arc<Schedule>)>>,
     posts: OnceLock<Box<[Post]>>,
     slots: OnceLock<Slots>,
 }
@@ -76,9 +80,24 @@ impl Shared {
             published: CachePadded::default(),
             waiting: WaitSet::default(),
             board: Lock::default(),
+            schedules: Lock::default(),
             posts: OnceLock::new(),
             slots: OnceLock::new(),
         }
+    }
+
+    /// Returns the schedule of a choice.
+    pub fn schedule(&self, choice: &Choice) -> Arc<Schedule> {
+        let mut known = self.schedules.lock();
+        if let Some((_, schedule)) = known.iter().find(|(c, _)| c == choice) {
+            return schedule.clone();
+        }
+        let schedule = plan::schedule(choice);
+        if known.len() == SCHEDULES {
+            known.remove(0);
+        }
+        known.push((*choice, schedule.clone()));
+        schedule
     }
 
     /// Returns what a rank has posted.
@@ -93,6 +112,35 @@ impl Shared {
         self.slots.get_or_init(|| Slots::new(self.size as usize, self.members.len()))
     }
 }
+
+/// Meetings that not all members have come to. There are few, and the one that is looked for is mostly among the last.
+#[derive(Default)]
+pub(crate) struct Board(Vec<((u64, u64), Arc<Meeting>)>);
+
+impl Board {
+    /// Returns the meeting with a key.
+    pub fn find(&self, key: (u64, u64)) -> Option<Arc<Meeting>> {
+        self.0.iter().rev().find(|(k, _)| *k == key).map(|(_, meeting)| meeting.clone())
+    }
+
+    /// Returns the meeting with a key; adds `meeting` if there is none.
+    pub fn find_or_add(&mut self, key: (u64, u64), meeting: Arc<Meeting>) -> Arc<Meeting> {
+        self.find(key).unwrap_or_else(|| {
+            self.0.push((key, meeting.clone()));
+            meeting
+        })
+    }
+
+    /// Removes the meeting with a key.
+    pub fn remove(&mut self, key: (u64, u64)) {
+        if let Some(place) = self.0.iter().rposition(|(k, _)| *k == key) {
+            self.0.swap_remove(place);
+        }
+    }
+}
+
+/// How many schedules a communicator remembers.
+const SCHEDULES: usize = 8;
 
 /// Memory for small data, once per ring index: a slot per rank, then one per shard, then one for the result.
 ///
