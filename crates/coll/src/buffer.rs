@@ -101,6 +101,18 @@ impl<'a> Data<'a> {
         core::ptr::eq(self.address, other.address)
     }
 
+    /// Tells whether two buffers share memory, as far as their addresses tell: whether they begin at one place, or both
+    /// are without gaps and overlap.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        if self.bytes() == 0 || other.bytes() == 0 {
+            return false;
+        }
+        let end = |data: &Self| (data.address.addr() as u64).saturating_add(data.bytes());
+        let dense = self.datatype.is_dense() && other.datatype.is_dense();
+        let cross = (self.address.addr() as u64) < end(other) && (other.address.addr() as u64) < end(self);
+        self.is_at(other) || (dense && cross)
+    }
+
     /// Returns `count` elements from element `first` on, which lie within the buffer.
     #[inline]
     pub fn part(&self, first: u64, count: u64) -> Self {

@@ -64,7 +64,10 @@ fn give(communicator: &Communicator, work: Arc<dyn Work>, active: bool) -> Resul
 
 #[cold]
 fn not_cancellable() -> Error {
-    Error::new(MPI_ERR_REQUEST, "collective operations cannot be cancelled; complete the request instead")
+    Error::new(
+        MPI_ERR_REQUEST,
+        "request is a collective operation, which cannot be cancelled; complete it instead",
+    )
 }
 
 /// A nonblocking operation.

@@ -168,15 +168,19 @@ fn arrays(counts: Counts, displacements: Counts, size: u32, names: Names) -> Res
     check::array(displacements.is_null(), size as usize, names[2])
 }
 
-/// Refuses the same address for both buffers.
+/// Refuses buffers that share memory.
+#[inline]
 fn distinct(send: &Data<'_>, receive: &Data<'_>) -> Result {
-    if send.is_at(receive) && send.bytes() > 0 && receive.bytes() > 0 {
-        return Err(Error::new(
-            MPI_ERR_BUFFER,
-            "sendbuf and recvbuf are the same; pass MPI_IN_PLACE instead of the one that only repeats the other",
-        ));
-    }
-    Ok(())
+    if send.overlaps(receive) { Err(aliased(send.is_at(receive))) } else { Ok(()) }
+}
+
+#[cold]
+fn aliased(same: bool) -> Error {
+    let how = if same { "are the same" } else { "overlap" };
+    let text = format!(
+        "sendbuf and recvbuf {how}; pass separate buffers, or MPI_IN_PLACE for the one that only repeats the other"
+    );
+    Error::new(MPI_ERR_BUFFER, text)
 }
 
 /// `MPI_Barrier`

@@ -127,8 +127,8 @@ mod tests {
         assert_eq!(failures.latest(2), None);
     }
 
-    #[test]
-    #[ignore = "run by the next test in a process of its own"]
+    const PANICS: &str = "WEFT_TEST_PANICS";
+
     fn panic_in_a_call() {
         report_panics();
         weft_sched::current().set_process(3, core::ptr::null_mut());
@@ -138,9 +138,13 @@ mod tests {
 
     #[test]
     fn a_panic_names_the_call() {
-        let this = std::env::current_exe().unwrap();
-        let child = ["--exact", "failures::tests::panic_in_a_call", "--ignored", "--nocapture"];
-        let output = std::process::Command::new(this).args(child).output().unwrap();
+        // In a process of its own: this test again.
+        if std::env::var_os(PANICS).is_some() {
+            panic_in_a_call();
+        }
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "failures::tests::a_panic_names_the_call", "--nocapture"]).env(PANICS, "1");
+        let output = child.output().unwrap();
         let text = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success());
         assert!(text.contains("weft: internal error in rank 3") && text.contains("MPI_Barrier"), "{text}");

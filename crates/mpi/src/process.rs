@@ -283,15 +283,15 @@ impl Process {
     }
 
     #[cold]
-    fn not_in_world_model(&self) -> Error {
+    fn not_in_world_model(&self, handle: abi::Comm) -> Error {
         let when = if self.phase() == NOT_INITIALIZED { "before MPI_Init" } else { "after MPI_Finalize" };
-        let text = format!("MPI_COMM_WORLD and MPI_COMM_SELF are not valid {when}");
-        Error::new(MPI_ERR_COMM, text)
+        let name = if handle == MPI_COMM_WORLD { "MPI_COMM_WORLD" } else { "MPI_COMM_SELF" };
+        Error::handle(Kind::Comm, handle.0, format!("is {name}, which is not valid {when}"))
     }
 
     fn created_communicator(&self, handle: abi::Comm) -> Result<Ref<'_, Communicator>> {
         if [MPI_COMM_WORLD, MPI_COMM_SELF].contains(&handle) {
-            return Err(self.not_in_world_model());
+            return Err(self.not_in_world_model(handle));
         }
         self.communicators.get(handle.0).map(Ref::Owned)
     }

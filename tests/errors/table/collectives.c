@@ -40,6 +40,12 @@ void collectives(void) {
         MPI_Reduce(ints, ints, 1, MPI_INT, MPI_SUM, rank, world));
   WRONG("sendbuf and recvbuf are the same", MPI_ERR_BUFFER,
         MPI_Reduce_scatter_block(ints, ints, 1, MPI_INT, MPI_SUM, world));
+  WRONG("sendbuf and recvbuf overlap", MPI_ERR_BUFFER,
+        MPI_Allreduce(ints, ints + 1, 4, MPI_INT, MPI_SUM, world));
+  WRONG("sendbuf and recvbuf overlap", MPI_ERR_BUFFER,
+        MPI_Alltoall(ints + 1, 2, MPI_INT, ints, 2, MPI_INT, world));
+  WRONG("sendbuf and recvbuf overlap", MPI_ERR_BUFFER,
+        MPI_Reduce_scatter_block(ints, ints + 1, 2, MPI_INT, MPI_SUM, world));
   WRONG("recvcounts is a null pointer", MPI_ERR_ARG,
         MPI_Gatherv(ints, 1, MPI_INT, more, NULL, displs, MPI_INT, rank, world));
   WRONG("displs is a null pointer", MPI_ERR_ARG,
