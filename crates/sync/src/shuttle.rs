@@ -5,6 +5,11 @@
 //! message finds it in its writer's cache, so a conversation costs one move per message, the least there is. The line
 //! serves only strict alternation; who has nothing to answer uses a [`Ring`](crate::Ring).
 //!
+//! What was measured (two cores, 8-byte messages of the whole library one way, against a flag handed to and fro in one
+//! line): where the flag takes 200 ns, 230 ns with rings and 198 ns with the shuttle. Where the flag takes 22 ns, about
+//! 64 ns with either: the waiting side looks again before the answer is written, and so takes the line back. There even
+//! the bare flag takes 46 ns with 7 ns of work between its arrival and the answer, and 60 ns with 13 ns.
+//!
 //! # The word
 //! The low half numbers the messages: odd ones go from [`Side::First`] to [`Side::Second`], even ones back. The high
 //! half is for the sender's use; it tells the receiver which messages of a ring were sent before this one. Each side
