@@ -2,10 +2,10 @@
  *
  * check: ranks=3
  * check-output: ranks of one communicator are in different collective calls
- * check-output: rank 0 is in MPI_Barrier at collective_calls.c:@barrier (in main)
+ * check-output:  is in MPI_Barrier at collective_calls.c:@barrier (in main)
  * check-output:  is in MPI_Bcast at collective_calls.c:@bcast (in main)
  * check-output: ranks give different roots to MPI_Bcast
- * check-output: rank 0 says 0 in MPI_Bcast at collective_calls.c:@root (in main)
+ * check-output:  says 0 in MPI_Bcast at collective_calls.c:@root (in main)
  */
 #include <mpi.h>
 

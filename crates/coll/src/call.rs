@@ -39,7 +39,6 @@ calls! {
     NeighborAlltoall = "MPI_Neighbor_alltoall",
     NeighborAlltoallv = "MPI_Neighbor_alltoallv",
     NeighborAlltoallw = "MPI_Neighbor_alltoallw",
-    Checked = "another collective operation",
 }
 
 /// A call in one word: the operation (7 bits), whether the ranks exchange addresses (1 bit), the root plus one (24

@@ -43,6 +43,8 @@ pub(crate) struct Shared {
     pub board: Lock<Board>,
     /// The schedules used last.
     schedules: Lock<Vec<(Choice, Arc<Schedule>)>>,
+    /// What ranks show each other in checking mode.
+    pub shown: crate::checking::Board,
     posts: OnceLock<Box<[Post]>>,
     slots: OnceLock<Slots>,
 }
@@ -81,6 +83,7 @@ impl Shared {
             waiting: WaitSet::default(),
             board: Lock::default(),
             schedules: Lock::default(),
+            shown: crate::checking::Board::default(),
             posts: OnceLock::new(),
             slots: OnceLock::new(),
         }

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)] // Reads frames that peers have posted; each access names the rule that keeps them alive.
 
 use crate::call::{Call, Description};
+use crate::checking::Counter;
 use crate::plan::Members;
 use crate::rendezvous::{Combine, Nothing, ring};
 use crate::shared::{self, Shared, Slots};
@@ -27,6 +28,8 @@ pub struct Team {
     round: AtomicU64,
     /// The number of calls that start or prepare an operation, likewise.
     calls: AtomicU64,
+    /// Calls shown in checking mode.
+    pub(crate) shown: Counter,
 }
 
 impl Team {
@@ -41,7 +44,16 @@ impl Team {
         assert!(rank < size);
         let shared = (size > 1).then(|| shared::join(context, size, rank, home));
         let shard = shared.as_ref().map_or(0, |s| s.shard_of[rank as usize] as usize);
-        Self { shared, size, rank, shard, split: 0, round: AtomicU64::new(0), calls: AtomicU64::new(0) }
+        Self {
+            shared,
+            size,
+            rank,
+            shard,
+            split: 0,
+            round: AtomicU64::new(0),
+            calls: AtomicU64::new(0),
+            shown: Counter::default(),
+        }
     }
 
     /// Returns the members of operations.

@@ -1,17 +1,19 @@
-//! Checking mode, collective operations: before each, the ranks compare call, root, operation and datatypes.
+//! Checking mode, collective operations: before each, a rank compares call, root, operation and datatypes with those of
+//! the ranks that have come to it already.
 //!
-//! The functions have the arguments of the procedures they stand before. What they cannot make sense of they leave to
-//! the procedure's own checks. Ranks wait for each other here, which a correct program does not notice.
+//! The functions have the arguments of the blocking procedures, and stand before the nonblocking and persistent ones, too.
+//! What they cannot make sense of they leave to the procedure's own checks.
 
 use crate::communicators::Communicator;
 use crate::process::Process;
 use core::ffi::{c_int, c_void};
+use std::sync::Arc;
 use weft_base::abi::{self, Count};
 use weft_base::constants::MPI_IN_PLACE;
 use weft_base::finding::Finding;
 use weft_base::site::{self, Site};
-use weft_base::{Counts, In, Result};
-use weft_datatype::Signature;
+use weft_base::{Counts, In};
+use weft_datatype::{Basic, Difference, Signature};
 
 /// What one side of an operation is, for each rank.
 enum Side {
@@ -91,72 +93,86 @@ fn is_in_place(buffer: *const c_void) -> bool {
     buffer.addr() == MPI_IN_PLACE
 }
 
-/// Compares a call with those of the other ranks of its communicator.
-fn compare(comm: abi::Comm, describe: impl FnOnce(&Caller) -> Shown) -> Result {
-    let Ok(process) = Process::current() else { return Ok(()) };
-    let Ok(communicator) = process.communicator(comm) else { return Ok(()) };
+/// Compares a call with those of the other ranks of its communicator that have come to it.
+fn compare(comm: abi::Comm, describe: impl FnOnce(&Caller) -> Shown) {
+    let Ok(process) = Process::current() else { return };
+    let Ok(communicator) = process.communicator(comm) else { return };
     let communicator: &Communicator = &communicator;
     if communicator.values.remote.is_some() {
-        return Ok(());
+        return;
     }
     let caller = Caller { process, rank: communicator.values.rank, size: communicator.values.size() };
-    let mine = describe(&caller);
+    let mine = Arc::new(describe(&caller));
     let world_rank = |rank| communicator.values.group.world_rank(rank);
-    let mut same_call = true;
-    communicator.team.show(&mine, |rank, other| {
-        let finding = |message: String, roles: [&str; 2]| {
+    let mut is_first = true;
+    communicator.team.show(&mine, |rank, other: &Shown| {
+        let report = |message: String, roles: [&str; 2]| {
             Finding::new(process.world_rank, message)
                 .call(format!("rank {} {}", world_rank(rank), roles[0]), other.site)
                 .call(format!("rank {} {}", process.world_rank, roles[1]), mine.site)
                 .report();
         };
-        if rank == 0 {
-            if other.call != mine.call {
-                same_call = false;
-                finding("ranks of one communicator are in different collective calls".into(), ["is", "is"]);
-            } else if let (Some(theirs), Some(ours)) = (other.root, mine.root)
-                && theirs != ours
+        // What must be the same at all ranks is compared with the first that came.
+        if core::mem::take(&mut is_first) {
+            same(other, &mine, report);
+        }
+        if other.call != mine.call {
+            return;
+        }
+        let ways = [
+            (other.sends.of(caller.rank), mine.receives.of(rank), ["sends", "receives"]),
+            (mine.sends.of(rank), other.receives.of(caller.rank), ["receives", "sends"]),
+        ];
+        for (sent, expected, roles) in ways {
+            if let (Some(sent), Some(expected)) = (sent, expected)
+                && let Some(difference) = sent.differs(expected)
             {
-                let message = format!("ranks give different roots to {}", mine.call);
-                finding(message, [&format!("says {theirs}"), &format!("says {ours}")]);
-            } else if other.operation != mine.operation {
-                finding(
-                    format!("ranks give different operations to {}", mine.call),
-                    ["calls it", "calls it"],
+                let message = format!(
+                    "count or datatype of {} differ between sender and receiver: {}",
+                    mine.call,
+                    describe_difference(&difference, "sent", "received")
                 );
-            } else if let (Some(theirs), Some(ours)) = (&other.common, &mine.common)
-                && let Some(difference) = theirs.differs(ours)
-            {
-                let message =
-                    format!("count or datatype of {} differ between ranks: {difference}", mine.call);
-                finding(message, ["calls it", "calls it"]);
+                report(message, roles);
             }
         }
-        if other.call == mine.call
-            && let (Some(sent), Some(expected)) = (other.sends.of(caller.rank), mine.receives.of(rank))
-            && let Some(difference) = sent.differs(expected)
-        {
-            let message = format!(
-                "count or datatype of {} differ between sender and receiver: {difference}",
-                mine.call
-            );
-            finding(message, ["sends", "receives"]);
-        }
-    })
+    });
+}
+
+/// Reports a difference in what must be the same.
+fn same(other: &Shown, mine: &Shown, report: impl Fn(String, [&str; 2])) {
+    if other.call != mine.call {
+        report("ranks of one communicator are in different collective calls".into(), ["is", "is"]);
+    } else if let (Some(theirs), Some(ours)) = (other.root, mine.root)
+        && theirs != ours
+    {
+        let message = format!("ranks give different roots to {}", mine.call);
+        report(message, [&format!("says {theirs}"), &format!("says {ours}")]);
+    } else if other.operation != mine.operation {
+        report(format!("ranks give different operations to {}", mine.call), ["calls it", "calls it"]);
+    } else if let (Some(theirs), Some(ours)) = (&other.common, &mine.common)
+        && let Some(difference) = theirs.differs(ours)
+    {
+        let difference = describe_difference(&difference, "at one", "at another");
+        report(
+            format!("count or datatype of {} differ between ranks: {difference}", mine.call),
+            ["calls it", "calls it"],
+        );
+    }
+}
+
+fn describe_difference(difference: &Difference, first: &str, second: &str) -> String {
+    let name = |basic: Option<Basic>| basic.map_or("nothing", Basic::name);
+    let (one, other) = (name(difference.first), name(difference.second));
+    format!("element {} is {one} where {first} and {other} where {second}", difference.at)
+        .replace("where at", "at")
 }
 
 /// Stands before `MPI_Barrier`.
-///
-/// # Errors
-/// `MPI_ERR_OTHER` if ranks are in calls that cannot be compared; so of all functions here.
-pub fn barrier(call: &'static str, comm: abi::Comm) -> Result {
+pub fn barrier(call: &'static str, comm: abi::Comm) {
     compare(comm, |_| Shown::new(call, None))
 }
 
 /// Stands before `MPI_Bcast`.
-///
-/// # Errors
-/// As [`barrier`].
 pub fn bcast(
     call: &'static str,
     _buffer: *mut c_void,
@@ -164,7 +180,7 @@ pub fn bcast(
     datatype: abi::Datatype,
     root: c_int,
     comm: abi::Comm,
-) -> Result {
+) {
     compare(comm, |caller| {
         let mut shown = Shown::new(call, Some(root));
         if i64::from(caller.rank) == i64::from(root) {
@@ -177,9 +193,6 @@ pub fn bcast(
 }
 
 /// Stands before `MPI_Gather`.
-///
-/// # Errors
-/// As [`barrier`].
 pub fn gather(
     call: &'static str,
     sendbuf: *const c_void,
@@ -190,7 +203,7 @@ pub fn gather(
     recvtype: abi::Datatype,
     root: c_int,
     comm: abi::Comm,
-) -> Result {
+) {
     compare(comm, |caller| {
         let mut shown = Shown::new(call, Some(root));
         if !is_in_place(sendbuf) {
@@ -204,9 +217,6 @@ pub fn gather(
 }
 
 /// Stands before `MPI_Gatherv`.
-///
-/// # Errors
-/// As [`barrier`].
 pub fn gatherv(
     call: &'static str,
     sendbuf: *const c_void,
@@ -218,7 +228,7 @@ pub fn gatherv(
     recvtype: abi::Datatype,
     root: c_int,
     comm: abi::Comm,
-) -> Result {
+) {
     compare(comm, |caller| {
         let mut shown = Shown::new(call, Some(root));
         if !is_in_place(sendbuf) {
@@ -232,9 +242,6 @@ pub fn gatherv(
 }
 
 /// Stands before `MPI_Scatter`.
-///
-/// # Errors
-/// As [`barrier`].
 pub fn scatter(
     call: &'static str,
     _sendbuf: *const c_void,
@@ -245,7 +252,7 @@ pub fn scatter(
     recvtype: abi::Datatype,
     root: c_int,
     comm: abi::Comm,
-) -> Result {
+) {
     compare(comm, |caller| {
         let mut shown = Shown::new(call, Some(root));
         if i64::from(caller.rank) == i64::from(root) {
@@ -259,9 +266,6 @@ pub fn scatter(
 }
 
 /// Stands before `MPI_Scatterv`.
-///
-/// # Errors
-/// As [`barrier`].
 pub fn scatterv(
     call: &'static str,
     _sendbuf: *const c_void,
@@ -273,7 +277,7 @@ pub fn scatterv(
     recvtype: abi::Datatype,
     root: c_int,
     comm: abi::Comm,
-) -> Result {
+) {
     compare(comm, |caller| {
         let mut shown = Shown::new(call, Some(root));
         if i64::from(caller.rank) == i64::from(root) {
@@ -293,7 +297,7 @@ fn evenly(
     send: (Count, abi::Datatype),
     receive: (Count, abi::Datatype),
     comm: abi::Comm,
-) -> Result {
+) {
     compare(comm, |caller| {
         let mut shown = Shown::new(call, None);
         let (count, datatype) = if is_in_place(sendbuf) { receive } else { send };
@@ -304,9 +308,6 @@ fn evenly(
 }
 
 /// Stands before `MPI_Allgather`.
-///
-/// # Errors
-/// As [`barrier`].
 pub fn allgather(
     call: &'static str,
     sendbuf: *const c_void,
@@ -316,14 +317,11 @@ pub fn allgather(
     recvcount: Count,
     recvtype: abi::Datatype,
     comm: abi::Comm,
-) -> Result {
+) {
     evenly(call, sendbuf, (sendcount, sendtype), (recvcount, recvtype), comm)
 }
 
 /// Stands before `MPI_Alltoall`.
-///
-/// # Errors
-/// As [`barrier`].
 pub fn alltoall(
     call: &'static str,
     sendbuf: *const c_void,
@@ -333,14 +331,11 @@ pub fn alltoall(
     recvcount: Count,
     recvtype: abi::Datatype,
     comm: abi::Comm,
-) -> Result {
+) {
     evenly(call, sendbuf, (sendcount, sendtype), (recvcount, recvtype), comm)
 }
 
 /// Stands before `MPI_Allgatherv`.
-///
-/// # Errors
-/// As [`barrier`].
 pub fn allgatherv(
     call: &'static str,
     sendbuf: *const c_void,
@@ -351,7 +346,7 @@ pub fn allgatherv(
     _displs: Counts,
     recvtype: abi::Datatype,
     comm: abi::Comm,
-) -> Result {
+) {
     compare(comm, |caller| {
         let mut shown = Shown::new(call, None);
         shown.receives = caller.each(recvcounts, |_| recvtype);
@@ -364,9 +359,6 @@ pub fn allgatherv(
 }
 
 /// Stands before `MPI_Alltoallv`.
-///
-/// # Errors
-/// As [`barrier`].
 pub fn alltoallv(
     call: &'static str,
     sendbuf: *const c_void,
@@ -378,7 +370,7 @@ pub fn alltoallv(
     _rdispls: Counts,
     recvtype: abi::Datatype,
     comm: abi::Comm,
-) -> Result {
+) {
     compare(comm, |caller| {
         let mut shown = Shown::new(call, None);
         shown.receives = caller.each(recvcounts, |_| recvtype);
@@ -391,9 +383,6 @@ pub fn alltoallv(
 }
 
 /// Stands before `MPI_Alltoallw`.
-///
-/// # Errors
-/// As [`barrier`].
 pub fn alltoallw(
     call: &'static str,
     sendbuf: *const c_void,
@@ -405,7 +394,7 @@ pub fn alltoallw(
     _rdispls: Counts,
     recvtypes: In<abi::Datatype>,
     comm: abi::Comm,
-) -> Result {
+) {
     compare(comm, |caller| {
         let mut shown = Shown::new(call, None);
         let in_place = is_in_place(sendbuf);
@@ -429,7 +418,7 @@ fn reduction(
     datatype: abi::Datatype,
     op: abi::Op,
     comm: abi::Comm,
-) -> Result {
+) {
     compare(comm, |caller| {
         let mut shown = Shown::new(call, root);
         // The handles of a user's operation differ between ranks.
@@ -443,9 +432,6 @@ fn reduction(
 }
 
 /// Stands before `MPI_Reduce`.
-///
-/// # Errors
-/// As [`barrier`].
 pub fn reduce(
     call: &'static str,
     _sendbuf: *const c_void,
@@ -455,16 +441,13 @@ pub fn reduce(
     op: abi::Op,
     root: c_int,
     comm: abi::Comm,
-) -> Result {
+) {
     reduction(call, Some(root), count, datatype, op, comm)
 }
 
 macro_rules! reductions {
     ($($name:ident $procedure:literal),*) => {$(
         #[doc = concat!("Stands before `", $procedure, "`.")]
-        ///
-        /// # Errors
-        /// As [`barrier`].
         pub fn $name(
             call: &'static str,
             _sendbuf: *const c_void,
@@ -473,7 +456,7 @@ macro_rules! reductions {
             datatype: abi::Datatype,
             op: abi::Op,
             comm: abi::Comm,
-        ) -> Result {
+        ) {
             reduction(call, None, count, datatype, op, comm)
         }
     )*};
@@ -487,9 +470,6 @@ reductions!(
 );
 
 /// Stands before `MPI_Reduce_scatter`.
-///
-/// # Errors
-/// As [`barrier`].
 pub fn reduce_scatter(
     call: &'static str,
     _sendbuf: *const c_void,
@@ -498,7 +478,7 @@ pub fn reduce_scatter(
     datatype: abi::Datatype,
     op: abi::Op,
     comm: abi::Comm,
-) -> Result {
+) {
     let size = Process::current().and_then(|process| Ok(process.communicator(comm)?.values.size()));
     let counts = size.map_or(Vec::new(), |size| {
         if recvcounts.is_null() { Vec::new() } else { recvcounts.to_vec(size as usize) }

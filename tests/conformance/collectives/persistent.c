@@ -1,5 +1,6 @@
 // Persistent collectives: started again with new data and in an order that differs from rank to rank; freed objects
 // stay in use; what must not be done with their requests.
+// weft-test: faults=yes
 #include "values.h"
 
 enum { COUNT = 700, TURNS = 5 };

@@ -185,24 +185,27 @@ fn call(procedure: &Procedure, large: bool, module: &str, arguments: &[Argument]
         // Its value is no error code; nothing it does can wait, so reports need not know of it.
         _ => return value,
     };
-    let check = if CHECKED.contains(&procedure.rust_name().as_str()) {
-        let path = format!(
-            "weft_mpi::collective_checks::{}(\"{name}\", {})",
-            procedure.rust_name(),
-            values.join(", ")
-        );
-        let check = match arguments.iter().any(|a| a.wraps) {
-            true => format!("// SAFETY: as below.\nlet outcome = unsafe {{ {path} }};\n"),
-            false => format!("let outcome = {path};\n"),
+    let check = checked(procedure).map_or_else(String::new, |(function, extra)| {
+        let shown = &arguments[..arguments.len() - extra];
+        let values: Vec<_> = shown.iter().map(|a| a.value.as_str()).collect();
+        let path = format!("weft_mpi::collective_checks::{function}(\"{name}\", {});", values.join(", "));
+        let call = match shown.iter().any(|a| a.wraps) {
+            true => format!("// SAFETY: as below.\nunsafe {{ {path} }}\n"),
+            false => format!("{path}\n"),
         };
-        format!(
-            "if entry::is_checking() {{\n{check}if outcome.is_err() {{\n\
-             return entry::finish(\"{name}\", outcome, {object});\n}}\n}}\n"
-        )
-    } else {
-        String::new()
-    };
+        format!("if entry::is_checking() {{\n{call}}}\n")
+    });
     format!("entry::begin(&\"{name}\");\n{check}{call}{end}")
+}
+
+/// Returns the function that stands before a collective operation in checking mode, and how many arguments it lacks.
+fn checked(procedure: &Procedure) -> Option<(String, usize)> {
+    let name = procedure.rust_name();
+    let known = |name: &str| CHECKED.contains(&name).then(|| name.to_owned());
+    let plain = || known(&name).map(|function| (function, 0));
+    let nonblocking = || known(name.strip_prefix('i')?).map(|function| (function, 1));
+    let persistent = || known(name.strip_suffix("_init")?).map(|function| (function, 2));
+    plain().or_else(nonblocking).or_else(persistent)
 }
 
 /// The collective operations that checking mode looks at before they begin.

@@ -98,8 +98,8 @@ pub fn gather(origin: &Origin<'_>) -> (Vec<Resolved>, Vec<Refused>) {
         }
     }
     for (variable, value) in &origin.environment {
-        // Compilers of another language, and seeds of the test suite.
-        let known = ["WEFT_F90", "WEFT_F77", "WEFT_TEST_SEED"].contains(&variable.as_str());
+        // Compilers of another language, and the test suite's own.
+        let known = ["WEFT_F90", "WEFT_F77", "WEFT_BUILD", "WEFT_TEST_SEED"].contains(&variable.as_str());
         if let Some(name) = variable.strip_prefix("WEFT_").filter(|name| !name.is_empty() && !known) {
             put(&name.to_lowercase().replace('_', "-"), value, Source::Environment);
         }

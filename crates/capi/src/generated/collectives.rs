@@ -29,7 +29,7 @@ unsafe extern "C" fn PMPI_Allgather(
 ) -> c_int {
     entry::begin(&"MPI_Allgather");
     if entry::is_checking() {
-        let outcome = weft_mpi::collective_checks::allgather(
+        weft_mpi::collective_checks::allgather(
             "MPI_Allgather",
             sendbuf,
             Count::from(sendcount),
@@ -39,9 +39,6 @@ unsafe extern "C" fn PMPI_Allgather(
             recvtype,
             comm,
         );
-        if outcome.is_err() {
-            return entry::finish("MPI_Allgather", outcome, || Object::Communicator(comm));
-        }
     }
     let result = weft_mpi::blocking_collectives::allgather(
         sendbuf,
@@ -79,7 +76,7 @@ unsafe extern "C" fn PMPI_Allgather_c(
 ) -> c_int {
     entry::begin(&"MPI_Allgather_c");
     if entry::is_checking() {
-        let outcome = weft_mpi::collective_checks::allgather(
+        weft_mpi::collective_checks::allgather(
             "MPI_Allgather_c",
             sendbuf,
             sendcount,
@@ -89,9 +86,6 @@ unsafe extern "C" fn PMPI_Allgather_c(
             recvtype,
             comm,
         );
-        if outcome.is_err() {
-            return entry::finish("MPI_Allgather_c", outcome, || Object::Communicator(comm));
-        }
     }
     let result = weft_mpi::blocking_collectives::allgather(
         sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
@@ -124,6 +118,18 @@ unsafe extern "C" fn PMPI_Allgather_init(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Allgather_init");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::allgather(
+            "MPI_Allgather_init",
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::allgather_init(
@@ -166,6 +172,18 @@ unsafe extern "C" fn PMPI_Allgather_init_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Allgather_init_c");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::allgather(
+            "MPI_Allgather_init_c",
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::allgather_init(
@@ -209,7 +227,7 @@ unsafe extern "C" fn PMPI_Allgatherv(
     entry::begin(&"MPI_Allgatherv");
     if entry::is_checking() {
         // SAFETY: as below.
-        let outcome = unsafe {
+        unsafe {
             weft_mpi::collective_checks::allgatherv(
                 "MPI_Allgatherv",
                 sendbuf,
@@ -220,10 +238,7 @@ unsafe extern "C" fn PMPI_Allgatherv(
                 Counts::Int(In::new(displs)),
                 recvtype,
                 comm,
-            )
-        };
-        if outcome.is_err() {
-            return entry::finish("MPI_Allgatherv", outcome, || Object::Communicator(comm));
+            );
         }
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
@@ -266,7 +281,7 @@ unsafe extern "C" fn PMPI_Allgatherv_c(
     entry::begin(&"MPI_Allgatherv_c");
     if entry::is_checking() {
         // SAFETY: as below.
-        let outcome = unsafe {
+        unsafe {
             weft_mpi::collective_checks::allgatherv(
                 "MPI_Allgatherv_c",
                 sendbuf,
@@ -277,10 +292,7 @@ unsafe extern "C" fn PMPI_Allgatherv_c(
                 Counts::Aint(In::new(displs)),
                 recvtype,
                 comm,
-            )
-        };
-        if outcome.is_err() {
-            return entry::finish("MPI_Allgatherv_c", outcome, || Object::Communicator(comm));
+            );
         }
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
@@ -323,6 +335,22 @@ unsafe extern "C" fn PMPI_Allgatherv_init(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Allgatherv_init");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::allgatherv(
+                "MPI_Allgatherv_init",
+                sendbuf,
+                Count::from(sendcount),
+                sendtype,
+                recvbuf,
+                Counts::Int(In::new(recvcounts)),
+                Counts::Int(In::new(displs)),
+                recvtype,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::allgatherv_init(
@@ -365,6 +393,22 @@ unsafe extern "C" fn PMPI_Allgatherv_init_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Allgatherv_init_c");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::allgatherv(
+                "MPI_Allgatherv_init_c",
+                sendbuf,
+                sendcount,
+                sendtype,
+                recvbuf,
+                Counts::Count(In::new(recvcounts)),
+                Counts::Aint(In::new(displs)),
+                recvtype,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::allgatherv_init(
@@ -404,7 +448,7 @@ unsafe extern "C" fn PMPI_Allreduce(
 ) -> c_int {
     entry::begin(&"MPI_Allreduce");
     if entry::is_checking() {
-        let outcome = weft_mpi::collective_checks::allreduce(
+        weft_mpi::collective_checks::allreduce(
             "MPI_Allreduce",
             sendbuf,
             recvbuf,
@@ -413,9 +457,6 @@ unsafe extern "C" fn PMPI_Allreduce(
             op,
             comm,
         );
-        if outcome.is_err() {
-            return entry::finish("MPI_Allreduce", outcome, || Object::Communicator(comm));
-        }
     }
     let result =
         weft_mpi::blocking_collectives::allreduce(sendbuf, recvbuf, Count::from(count), datatype, op, comm);
@@ -433,7 +474,7 @@ unsafe extern "C" fn PMPI_Allreduce_c(
 ) -> c_int {
     entry::begin(&"MPI_Allreduce_c");
     if entry::is_checking() {
-        let outcome = weft_mpi::collective_checks::allreduce(
+        weft_mpi::collective_checks::allreduce(
             "MPI_Allreduce_c",
             sendbuf,
             recvbuf,
@@ -442,9 +483,6 @@ unsafe extern "C" fn PMPI_Allreduce_c(
             op,
             comm,
         );
-        if outcome.is_err() {
-            return entry::finish("MPI_Allreduce_c", outcome, || Object::Communicator(comm));
-        }
     }
     let result = weft_mpi::blocking_collectives::allreduce(sendbuf, recvbuf, count, datatype, op, comm);
     entry::finish("MPI_Allreduce_c", result, || Object::Communicator(comm))
@@ -462,6 +500,17 @@ unsafe extern "C" fn PMPI_Allreduce_init(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Allreduce_init");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::allreduce(
+            "MPI_Allreduce_init",
+            sendbuf,
+            recvbuf,
+            Count::from(count),
+            datatype,
+            op,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::allreduce_init(
@@ -490,6 +539,17 @@ unsafe extern "C" fn PMPI_Allreduce_init_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Allreduce_init_c");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::allreduce(
+            "MPI_Allreduce_init_c",
+            sendbuf,
+            recvbuf,
+            count,
+            datatype,
+            op,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::allreduce_init(
@@ -518,7 +578,7 @@ unsafe extern "C" fn PMPI_Alltoall(
 ) -> c_int {
     entry::begin(&"MPI_Alltoall");
     if entry::is_checking() {
-        let outcome = weft_mpi::collective_checks::alltoall(
+        weft_mpi::collective_checks::alltoall(
             "MPI_Alltoall",
             sendbuf,
             Count::from(sendcount),
@@ -528,9 +588,6 @@ unsafe extern "C" fn PMPI_Alltoall(
             recvtype,
             comm,
         );
-        if outcome.is_err() {
-            return entry::finish("MPI_Alltoall", outcome, || Object::Communicator(comm));
-        }
     }
     let result = weft_mpi::blocking_collectives::alltoall(
         sendbuf,
@@ -568,7 +625,7 @@ unsafe extern "C" fn PMPI_Alltoall_c(
 ) -> c_int {
     entry::begin(&"MPI_Alltoall_c");
     if entry::is_checking() {
-        let outcome = weft_mpi::collective_checks::alltoall(
+        weft_mpi::collective_checks::alltoall(
             "MPI_Alltoall_c",
             sendbuf,
             sendcount,
@@ -578,9 +635,6 @@ unsafe extern "C" fn PMPI_Alltoall_c(
             recvtype,
             comm,
         );
-        if outcome.is_err() {
-            return entry::finish("MPI_Alltoall_c", outcome, || Object::Communicator(comm));
-        }
     }
     let result = weft_mpi::blocking_collectives::alltoall(
         sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
@@ -613,6 +667,18 @@ unsafe extern "C" fn PMPI_Alltoall_init(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Alltoall_init");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::alltoall(
+            "MPI_Alltoall_init",
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::alltoall_init(
@@ -655,6 +721,18 @@ unsafe extern "C" fn PMPI_Alltoall_init_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Alltoall_init_c");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::alltoall(
+            "MPI_Alltoall_init_c",
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::alltoall_init(
@@ -699,7 +777,7 @@ unsafe extern "C" fn PMPI_Alltoallv(
     entry::begin(&"MPI_Alltoallv");
     if entry::is_checking() {
         // SAFETY: as below.
-        let outcome = unsafe {
+        unsafe {
             weft_mpi::collective_checks::alltoallv(
                 "MPI_Alltoallv",
                 sendbuf,
@@ -711,10 +789,7 @@ unsafe extern "C" fn PMPI_Alltoallv(
                 Counts::Int(In::new(rdispls)),
                 recvtype,
                 comm,
-            )
-        };
-        if outcome.is_err() {
-            return entry::finish("MPI_Alltoallv", outcome, || Object::Communicator(comm));
+            );
         }
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
@@ -759,7 +834,7 @@ unsafe extern "C" fn PMPI_Alltoallv_c(
     entry::begin(&"MPI_Alltoallv_c");
     if entry::is_checking() {
         // SAFETY: as below.
-        let outcome = unsafe {
+        unsafe {
             weft_mpi::collective_checks::alltoallv(
                 "MPI_Alltoallv_c",
                 sendbuf,
@@ -771,10 +846,7 @@ unsafe extern "C" fn PMPI_Alltoallv_c(
                 Counts::Aint(In::new(rdispls)),
                 recvtype,
                 comm,
-            )
-        };
-        if outcome.is_err() {
-            return entry::finish("MPI_Alltoallv_c", outcome, || Object::Communicator(comm));
+            );
         }
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
@@ -819,6 +891,23 @@ unsafe extern "C" fn PMPI_Alltoallv_init(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Alltoallv_init");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::alltoallv(
+                "MPI_Alltoallv_init",
+                sendbuf,
+                Counts::Int(In::new(sendcounts)),
+                Counts::Int(In::new(sdispls)),
+                sendtype,
+                recvbuf,
+                Counts::Int(In::new(recvcounts)),
+                Counts::Int(In::new(rdispls)),
+                recvtype,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::alltoallv_init(
@@ -863,6 +952,23 @@ unsafe extern "C" fn PMPI_Alltoallv_init_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Alltoallv_init_c");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::alltoallv(
+                "MPI_Alltoallv_init_c",
+                sendbuf,
+                Counts::Count(In::new(sendcounts)),
+                Counts::Aint(In::new(sdispls)),
+                sendtype,
+                recvbuf,
+                Counts::Count(In::new(recvcounts)),
+                Counts::Aint(In::new(rdispls)),
+                recvtype,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::alltoallv_init(
@@ -907,7 +1013,7 @@ unsafe extern "C" fn PMPI_Alltoallw(
     entry::begin(&"MPI_Alltoallw");
     if entry::is_checking() {
         // SAFETY: as below.
-        let outcome = unsafe {
+        unsafe {
             weft_mpi::collective_checks::alltoallw(
                 "MPI_Alltoallw",
                 sendbuf,
@@ -919,10 +1025,7 @@ unsafe extern "C" fn PMPI_Alltoallw(
                 Counts::Int(In::new(rdispls)),
                 In::new(recvtypes),
                 comm,
-            )
-        };
-        if outcome.is_err() {
-            return entry::finish("MPI_Alltoallw", outcome, || Object::Communicator(comm));
+            );
         }
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
@@ -957,7 +1060,7 @@ unsafe extern "C" fn PMPI_Alltoallw_c(
     entry::begin(&"MPI_Alltoallw_c");
     if entry::is_checking() {
         // SAFETY: as below.
-        let outcome = unsafe {
+        unsafe {
             weft_mpi::collective_checks::alltoallw(
                 "MPI_Alltoallw_c",
                 sendbuf,
@@ -969,10 +1072,7 @@ unsafe extern "C" fn PMPI_Alltoallw_c(
                 Counts::Aint(In::new(rdispls)),
                 In::new(recvtypes),
                 comm,
-            )
-        };
-        if outcome.is_err() {
-            return entry::finish("MPI_Alltoallw_c", outcome, || Object::Communicator(comm));
+            );
         }
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
@@ -1007,6 +1107,23 @@ unsafe extern "C" fn PMPI_Alltoallw_init(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Alltoallw_init");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::alltoallw(
+                "MPI_Alltoallw_init",
+                sendbuf,
+                Counts::Int(In::new(sendcounts)),
+                Counts::Int(In::new(sdispls)),
+                In::new(sendtypes),
+                recvbuf,
+                Counts::Int(In::new(recvcounts)),
+                Counts::Int(In::new(rdispls)),
+                In::new(recvtypes),
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::alltoallw_init(
@@ -1041,6 +1158,23 @@ unsafe extern "C" fn PMPI_Alltoallw_init_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Alltoallw_init_c");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::alltoallw(
+                "MPI_Alltoallw_init_c",
+                sendbuf,
+                Counts::Count(In::new(sendcounts)),
+                Counts::Aint(In::new(sdispls)),
+                In::new(sendtypes),
+                recvbuf,
+                Counts::Count(In::new(recvcounts)),
+                Counts::Aint(In::new(rdispls)),
+                In::new(recvtypes),
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::alltoallw_init(
@@ -1064,10 +1198,7 @@ unsafe extern "C" fn PMPI_Alltoallw_init_c(
 unsafe extern "C" fn PMPI_Barrier(comm: abi::Comm) -> c_int {
     entry::begin(&"MPI_Barrier");
     if entry::is_checking() {
-        let outcome = weft_mpi::collective_checks::barrier("MPI_Barrier", comm);
-        if outcome.is_err() {
-            return entry::finish("MPI_Barrier", outcome, || Object::Communicator(comm));
-        }
+        weft_mpi::collective_checks::barrier("MPI_Barrier", comm);
     }
     let result = weft_mpi::blocking_collectives::barrier(comm);
     entry::finish("MPI_Barrier", result, || Object::Communicator(comm))
@@ -1080,6 +1211,9 @@ unsafe extern "C" fn PMPI_Barrier_init(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Barrier_init");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::barrier("MPI_Barrier_init", comm);
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::persistent_collectives::barrier_init(comm, info, Out::new(request)) };
     entry::finish("MPI_Barrier_init", result, || Object::Communicator(comm))
@@ -1095,11 +1229,7 @@ unsafe extern "C" fn PMPI_Bcast(
 ) -> c_int {
     entry::begin(&"MPI_Bcast");
     if entry::is_checking() {
-        let outcome =
-            weft_mpi::collective_checks::bcast("MPI_Bcast", buffer, Count::from(count), datatype, root, comm);
-        if outcome.is_err() {
-            return entry::finish("MPI_Bcast", outcome, || Object::Communicator(comm));
-        }
+        weft_mpi::collective_checks::bcast("MPI_Bcast", buffer, Count::from(count), datatype, root, comm);
     }
     let result = weft_mpi::blocking_collectives::bcast(buffer, Count::from(count), datatype, root, comm);
     entry::finish("MPI_Bcast", result, || Object::Communicator(comm))
@@ -1115,10 +1245,7 @@ unsafe extern "C" fn PMPI_Bcast_c(
 ) -> c_int {
     entry::begin(&"MPI_Bcast_c");
     if entry::is_checking() {
-        let outcome = weft_mpi::collective_checks::bcast("MPI_Bcast_c", buffer, count, datatype, root, comm);
-        if outcome.is_err() {
-            return entry::finish("MPI_Bcast_c", outcome, || Object::Communicator(comm));
-        }
+        weft_mpi::collective_checks::bcast("MPI_Bcast_c", buffer, count, datatype, root, comm);
     }
     let result = weft_mpi::blocking_collectives::bcast(buffer, count, datatype, root, comm);
     entry::finish("MPI_Bcast_c", result, || Object::Communicator(comm))
@@ -1135,6 +1262,16 @@ unsafe extern "C" fn PMPI_Bcast_init(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Bcast_init");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::bcast(
+            "MPI_Bcast_init",
+            buffer,
+            Count::from(count),
+            datatype,
+            root,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::bcast_init(
@@ -1161,6 +1298,9 @@ unsafe extern "C" fn PMPI_Bcast_init_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Bcast_init_c");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::bcast("MPI_Bcast_init_c", buffer, count, datatype, root, comm);
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::bcast_init(
@@ -1187,7 +1327,7 @@ unsafe extern "C" fn PMPI_Exscan(
 ) -> c_int {
     entry::begin(&"MPI_Exscan");
     if entry::is_checking() {
-        let outcome = weft_mpi::collective_checks::exscan(
+        weft_mpi::collective_checks::exscan(
             "MPI_Exscan",
             sendbuf,
             recvbuf,
@@ -1196,9 +1336,6 @@ unsafe extern "C" fn PMPI_Exscan(
             op,
             comm,
         );
-        if outcome.is_err() {
-            return entry::finish("MPI_Exscan", outcome, || Object::Communicator(comm));
-        }
     }
     let result =
         weft_mpi::blocking_collectives::exscan(sendbuf, recvbuf, Count::from(count), datatype, op, comm);
@@ -1216,11 +1353,7 @@ unsafe extern "C" fn PMPI_Exscan_c(
 ) -> c_int {
     entry::begin(&"MPI_Exscan_c");
     if entry::is_checking() {
-        let outcome =
-            weft_mpi::collective_checks::exscan("MPI_Exscan_c", sendbuf, recvbuf, count, datatype, op, comm);
-        if outcome.is_err() {
-            return entry::finish("MPI_Exscan_c", outcome, || Object::Communicator(comm));
-        }
+        weft_mpi::collective_checks::exscan("MPI_Exscan_c", sendbuf, recvbuf, count, datatype, op, comm);
     }
     let result = weft_mpi::blocking_collectives::exscan(sendbuf, recvbuf, count, datatype, op, comm);
     entry::finish("MPI_Exscan_c", result, || Object::Communicator(comm))
@@ -1238,6 +1371,17 @@ unsafe extern "C" fn PMPI_Exscan_init(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Exscan_init");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::exscan(
+            "MPI_Exscan_init",
+            sendbuf,
+            recvbuf,
+            Count::from(count),
+            datatype,
+            op,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::exscan_init(
@@ -1266,6 +1410,9 @@ unsafe extern "C" fn PMPI_Exscan_init_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Exscan_init_c");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::exscan("MPI_Exscan_init_c", sendbuf, recvbuf, count, datatype, op, comm);
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::exscan_init(
@@ -1295,7 +1442,7 @@ unsafe extern "C" fn PMPI_Gather(
 ) -> c_int {
     entry::begin(&"MPI_Gather");
     if entry::is_checking() {
-        let outcome = weft_mpi::collective_checks::gather(
+        weft_mpi::collective_checks::gather(
             "MPI_Gather",
             sendbuf,
             Count::from(sendcount),
@@ -1306,9 +1453,6 @@ unsafe extern "C" fn PMPI_Gather(
             root,
             comm,
         );
-        if outcome.is_err() {
-            return entry::finish("MPI_Gather", outcome, || Object::Communicator(comm));
-        }
     }
     let result = weft_mpi::blocking_collectives::gather(
         sendbuf,
@@ -1348,7 +1492,7 @@ unsafe extern "C" fn PMPI_Gather_c(
 ) -> c_int {
     entry::begin(&"MPI_Gather_c");
     if entry::is_checking() {
-        let outcome = weft_mpi::collective_checks::gather(
+        weft_mpi::collective_checks::gather(
             "MPI_Gather_c",
             sendbuf,
             sendcount,
@@ -1359,9 +1503,6 @@ unsafe extern "C" fn PMPI_Gather_c(
             root,
             comm,
         );
-        if outcome.is_err() {
-            return entry::finish("MPI_Gather_c", outcome, || Object::Communicator(comm));
-        }
     }
     let result = weft_mpi::blocking_collectives::gather(
         sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
@@ -1395,6 +1536,19 @@ unsafe extern "C" fn PMPI_Gather_init(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Gather_init");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::gather(
+            "MPI_Gather_init",
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            root,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::gather_init(
@@ -1439,6 +1593,19 @@ unsafe extern "C" fn PMPI_Gather_init_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Gather_init_c");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::gather(
+            "MPI_Gather_init_c",
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            root,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::gather_init(
@@ -1484,7 +1651,7 @@ unsafe extern "C" fn PMPI_Gatherv(
     entry::begin(&"MPI_Gatherv");
     if entry::is_checking() {
         // SAFETY: as below.
-        let outcome = unsafe {
+        unsafe {
             weft_mpi::collective_checks::gatherv(
                 "MPI_Gatherv",
                 sendbuf,
@@ -1496,10 +1663,7 @@ unsafe extern "C" fn PMPI_Gatherv(
                 recvtype,
                 root,
                 comm,
-            )
-        };
-        if outcome.is_err() {
-            return entry::finish("MPI_Gatherv", outcome, || Object::Communicator(comm));
+            );
         }
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
@@ -1544,7 +1708,7 @@ unsafe extern "C" fn PMPI_Gatherv_c(
     entry::begin(&"MPI_Gatherv_c");
     if entry::is_checking() {
         // SAFETY: as below.
-        let outcome = unsafe {
+        unsafe {
             weft_mpi::collective_checks::gatherv(
                 "MPI_Gatherv_c",
                 sendbuf,
@@ -1556,10 +1720,7 @@ unsafe extern "C" fn PMPI_Gatherv_c(
                 recvtype,
                 root,
                 comm,
-            )
-        };
-        if outcome.is_err() {
-            return entry::finish("MPI_Gatherv_c", outcome, || Object::Communicator(comm));
+            );
         }
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
@@ -1604,6 +1765,23 @@ unsafe extern "C" fn PMPI_Gatherv_init(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Gatherv_init");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::gatherv(
+                "MPI_Gatherv_init",
+                sendbuf,
+                Count::from(sendcount),
+                sendtype,
+                recvbuf,
+                Counts::Int(In::new(recvcounts)),
+                Counts::Int(In::new(displs)),
+                recvtype,
+                root,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::gatherv_init(
@@ -1648,6 +1826,23 @@ unsafe extern "C" fn PMPI_Gatherv_init_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Gatherv_init_c");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::gatherv(
+                "MPI_Gatherv_init_c",
+                sendbuf,
+                sendcount,
+                sendtype,
+                recvbuf,
+                Counts::Count(In::new(recvcounts)),
+                Counts::Aint(In::new(displs)),
+                recvtype,
+                root,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::gatherv_init(
@@ -1689,6 +1884,18 @@ unsafe extern "C" fn PMPI_Iallgather(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Iallgather");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::allgather(
+            "MPI_Iallgather",
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::iallgather(
@@ -1729,6 +1936,18 @@ unsafe extern "C" fn PMPI_Iallgather_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Iallgather_c");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::allgather(
+            "MPI_Iallgather_c",
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::iallgather(
@@ -1770,6 +1989,22 @@ unsafe extern "C" fn PMPI_Iallgatherv(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Iallgatherv");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::allgatherv(
+                "MPI_Iallgatherv",
+                sendbuf,
+                Count::from(sendcount),
+                sendtype,
+                recvbuf,
+                Counts::Int(In::new(recvcounts)),
+                Counts::Int(In::new(displs)),
+                recvtype,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::iallgatherv(
@@ -1810,6 +2045,22 @@ unsafe extern "C" fn PMPI_Iallgatherv_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Iallgatherv_c");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::allgatherv(
+                "MPI_Iallgatherv_c",
+                sendbuf,
+                sendcount,
+                sendtype,
+                recvbuf,
+                Counts::Count(In::new(recvcounts)),
+                Counts::Aint(In::new(displs)),
+                recvtype,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::iallgatherv(
@@ -1848,6 +2099,17 @@ unsafe extern "C" fn PMPI_Iallreduce(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Iallreduce");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::allreduce(
+            "MPI_Iallreduce",
+            sendbuf,
+            recvbuf,
+            Count::from(count),
+            datatype,
+            op,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::iallreduce(
@@ -1874,6 +2136,17 @@ unsafe extern "C" fn PMPI_Iallreduce_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Iallreduce_c");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::allreduce(
+            "MPI_Iallreduce_c",
+            sendbuf,
+            recvbuf,
+            count,
+            datatype,
+            op,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::iallreduce(
@@ -1901,6 +2174,18 @@ unsafe extern "C" fn PMPI_Ialltoall(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Ialltoall");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::alltoall(
+            "MPI_Ialltoall",
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::ialltoall(
@@ -1941,6 +2226,18 @@ unsafe extern "C" fn PMPI_Ialltoall_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Ialltoall_c");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::alltoall(
+            "MPI_Ialltoall_c",
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::ialltoall(
@@ -1983,6 +2280,23 @@ unsafe extern "C" fn PMPI_Ialltoallv(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Ialltoallv");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::alltoallv(
+                "MPI_Ialltoallv",
+                sendbuf,
+                Counts::Int(In::new(sendcounts)),
+                Counts::Int(In::new(sdispls)),
+                sendtype,
+                recvbuf,
+                Counts::Int(In::new(recvcounts)),
+                Counts::Int(In::new(rdispls)),
+                recvtype,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::ialltoallv(
@@ -2025,6 +2339,23 @@ unsafe extern "C" fn PMPI_Ialltoallv_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Ialltoallv_c");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::alltoallv(
+                "MPI_Ialltoallv_c",
+                sendbuf,
+                Counts::Count(In::new(sendcounts)),
+                Counts::Aint(In::new(sdispls)),
+                sendtype,
+                recvbuf,
+                Counts::Count(In::new(recvcounts)),
+                Counts::Aint(In::new(rdispls)),
+                recvtype,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::ialltoallv(
@@ -2067,6 +2398,23 @@ unsafe extern "C" fn PMPI_Ialltoallw(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Ialltoallw");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::alltoallw(
+                "MPI_Ialltoallw",
+                sendbuf,
+                Counts::Int(In::new(sendcounts)),
+                Counts::Int(In::new(sdispls)),
+                In::new(sendtypes),
+                recvbuf,
+                Counts::Int(In::new(recvcounts)),
+                Counts::Int(In::new(rdispls)),
+                In::new(recvtypes),
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::ialltoallw(
@@ -2099,6 +2447,23 @@ unsafe extern "C" fn PMPI_Ialltoallw_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Ialltoallw_c");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::alltoallw(
+                "MPI_Ialltoallw_c",
+                sendbuf,
+                Counts::Count(In::new(sendcounts)),
+                Counts::Aint(In::new(sdispls)),
+                In::new(sendtypes),
+                recvbuf,
+                Counts::Count(In::new(recvcounts)),
+                Counts::Aint(In::new(rdispls)),
+                In::new(recvtypes),
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::ialltoallw(
@@ -2120,6 +2485,9 @@ unsafe extern "C" fn PMPI_Ialltoallw_c(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ibarrier(comm: abi::Comm, request: *mut abi::Request) -> c_int {
     entry::begin(&"MPI_Ibarrier");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::barrier("MPI_Ibarrier", comm);
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::nonblocking_collectives::ibarrier(comm, Out::new(request)) };
     entry::finish("MPI_Ibarrier", result, || Object::Communicator(comm))
@@ -2135,6 +2503,9 @@ unsafe extern "C" fn PMPI_Ibcast(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Ibcast");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::bcast("MPI_Ibcast", buffer, Count::from(count), datatype, root, comm);
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::ibcast(
@@ -2159,6 +2530,9 @@ unsafe extern "C" fn PMPI_Ibcast_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Ibcast_c");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::bcast("MPI_Ibcast_c", buffer, count, datatype, root, comm);
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::ibcast(buffer, count, datatype, root, comm, Out::new(request))
@@ -2177,6 +2551,17 @@ unsafe extern "C" fn PMPI_Iexscan(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Iexscan");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::exscan(
+            "MPI_Iexscan",
+            sendbuf,
+            recvbuf,
+            Count::from(count),
+            datatype,
+            op,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::iexscan(
@@ -2203,6 +2588,9 @@ unsafe extern "C" fn PMPI_Iexscan_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Iexscan_c");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::exscan("MPI_Iexscan_c", sendbuf, recvbuf, count, datatype, op, comm);
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::iexscan(
@@ -2231,6 +2619,19 @@ unsafe extern "C" fn PMPI_Igather(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Igather");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::gather(
+            "MPI_Igather",
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            root,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::igather(
@@ -2273,6 +2674,19 @@ unsafe extern "C" fn PMPI_Igather_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Igather_c");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::gather(
+            "MPI_Igather_c",
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            root,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::igather(
@@ -2316,6 +2730,23 @@ unsafe extern "C" fn PMPI_Igatherv(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Igatherv");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::gatherv(
+                "MPI_Igatherv",
+                sendbuf,
+                Count::from(sendcount),
+                sendtype,
+                recvbuf,
+                Counts::Int(In::new(recvcounts)),
+                Counts::Int(In::new(displs)),
+                recvtype,
+                root,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::igatherv(
@@ -2358,6 +2789,23 @@ unsafe extern "C" fn PMPI_Igatherv_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Igatherv_c");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::gatherv(
+                "MPI_Igatherv_c",
+                sendbuf,
+                sendcount,
+                sendtype,
+                recvbuf,
+                Counts::Count(In::new(recvcounts)),
+                Counts::Aint(In::new(displs)),
+                recvtype,
+                root,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::igatherv(
@@ -2398,6 +2846,18 @@ unsafe extern "C" fn PMPI_Ireduce(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Ireduce");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::reduce(
+            "MPI_Ireduce",
+            sendbuf,
+            recvbuf,
+            Count::from(count),
+            datatype,
+            op,
+            root,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::ireduce(
@@ -2426,6 +2886,18 @@ unsafe extern "C" fn PMPI_Ireduce_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Ireduce_c");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::reduce(
+            "MPI_Ireduce_c",
+            sendbuf,
+            recvbuf,
+            count,
+            datatype,
+            op,
+            root,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::ireduce(
@@ -2453,6 +2925,20 @@ unsafe extern "C" fn PMPI_Ireduce_scatter(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Ireduce_scatter");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::reduce_scatter(
+                "MPI_Ireduce_scatter",
+                sendbuf,
+                recvbuf,
+                Counts::Int(In::new(recvcounts)),
+                datatype,
+                op,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::ireduce_scatter(
@@ -2479,6 +2965,20 @@ unsafe extern "C" fn PMPI_Ireduce_scatter_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Ireduce_scatter_c");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::reduce_scatter(
+                "MPI_Ireduce_scatter_c",
+                sendbuf,
+                recvbuf,
+                Counts::Count(In::new(recvcounts)),
+                datatype,
+                op,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::ireduce_scatter(
@@ -2505,6 +3005,17 @@ unsafe extern "C" fn PMPI_Ireduce_scatter_block(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Ireduce_scatter_block");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::reduce_scatter_block(
+            "MPI_Ireduce_scatter_block",
+            sendbuf,
+            recvbuf,
+            Count::from(recvcount),
+            datatype,
+            op,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::ireduce_scatter_block(
@@ -2531,6 +3042,17 @@ unsafe extern "C" fn PMPI_Ireduce_scatter_block_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Ireduce_scatter_block_c");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::reduce_scatter_block(
+            "MPI_Ireduce_scatter_block_c",
+            sendbuf,
+            recvbuf,
+            recvcount,
+            datatype,
+            op,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::ireduce_scatter_block(
@@ -2557,6 +3079,17 @@ unsafe extern "C" fn PMPI_Iscan(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Iscan");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::scan(
+            "MPI_Iscan",
+            sendbuf,
+            recvbuf,
+            Count::from(count),
+            datatype,
+            op,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::iscan(
@@ -2583,6 +3116,9 @@ unsafe extern "C" fn PMPI_Iscan_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Iscan_c");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::scan("MPI_Iscan_c", sendbuf, recvbuf, count, datatype, op, comm);
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::iscan(
@@ -2611,6 +3147,19 @@ unsafe extern "C" fn PMPI_Iscatter(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Iscatter");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::scatter(
+            "MPI_Iscatter",
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            root,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::iscatter(
@@ -2653,6 +3202,19 @@ unsafe extern "C" fn PMPI_Iscatter_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Iscatter_c");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::scatter(
+            "MPI_Iscatter_c",
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            root,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::iscatter(
@@ -2696,6 +3258,23 @@ unsafe extern "C" fn PMPI_Iscatterv(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Iscatterv");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::scatterv(
+                "MPI_Iscatterv",
+                sendbuf,
+                Counts::Int(In::new(sendcounts)),
+                Counts::Int(In::new(displs)),
+                sendtype,
+                recvbuf,
+                Count::from(recvcount),
+                recvtype,
+                root,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::iscatterv(
@@ -2738,6 +3317,23 @@ unsafe extern "C" fn PMPI_Iscatterv_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Iscatterv_c");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::scatterv(
+                "MPI_Iscatterv_c",
+                sendbuf,
+                Counts::Count(In::new(sendcounts)),
+                Counts::Aint(In::new(displs)),
+                sendtype,
+                recvbuf,
+                recvcount,
+                recvtype,
+                root,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::iscatterv(
@@ -2810,7 +3406,7 @@ unsafe extern "C" fn PMPI_Reduce(
 ) -> c_int {
     entry::begin(&"MPI_Reduce");
     if entry::is_checking() {
-        let outcome = weft_mpi::collective_checks::reduce(
+        weft_mpi::collective_checks::reduce(
             "MPI_Reduce",
             sendbuf,
             recvbuf,
@@ -2820,9 +3416,6 @@ unsafe extern "C" fn PMPI_Reduce(
             root,
             comm,
         );
-        if outcome.is_err() {
-            return entry::finish("MPI_Reduce", outcome, || Object::Communicator(comm));
-        }
     }
     let result = weft_mpi::blocking_collectives::reduce(
         sendbuf,
@@ -2848,7 +3441,7 @@ unsafe extern "C" fn PMPI_Reduce_c(
 ) -> c_int {
     entry::begin(&"MPI_Reduce_c");
     if entry::is_checking() {
-        let outcome = weft_mpi::collective_checks::reduce(
+        weft_mpi::collective_checks::reduce(
             "MPI_Reduce_c",
             sendbuf,
             recvbuf,
@@ -2858,9 +3451,6 @@ unsafe extern "C" fn PMPI_Reduce_c(
             root,
             comm,
         );
-        if outcome.is_err() {
-            return entry::finish("MPI_Reduce_c", outcome, || Object::Communicator(comm));
-        }
     }
     let result = weft_mpi::blocking_collectives::reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
     entry::finish("MPI_Reduce_c", result, || Object::Communicator(comm))
@@ -2879,6 +3469,18 @@ unsafe extern "C" fn PMPI_Reduce_init(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Reduce_init");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::reduce(
+            "MPI_Reduce_init",
+            sendbuf,
+            recvbuf,
+            Count::from(count),
+            datatype,
+            op,
+            root,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::reduce_init(
@@ -2909,6 +3511,18 @@ unsafe extern "C" fn PMPI_Reduce_init_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Reduce_init_c");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::reduce(
+            "MPI_Reduce_init_c",
+            sendbuf,
+            recvbuf,
+            count,
+            datatype,
+            op,
+            root,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::reduce_init(
@@ -2964,7 +3578,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter(
     entry::begin(&"MPI_Reduce_scatter");
     if entry::is_checking() {
         // SAFETY: as below.
-        let outcome = unsafe {
+        unsafe {
             weft_mpi::collective_checks::reduce_scatter(
                 "MPI_Reduce_scatter",
                 sendbuf,
@@ -2973,10 +3587,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter(
                 datatype,
                 op,
                 comm,
-            )
-        };
-        if outcome.is_err() {
-            return entry::finish("MPI_Reduce_scatter", outcome, || Object::Communicator(comm));
+            );
         }
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
@@ -3005,7 +3616,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_c(
     entry::begin(&"MPI_Reduce_scatter_c");
     if entry::is_checking() {
         // SAFETY: as below.
-        let outcome = unsafe {
+        unsafe {
             weft_mpi::collective_checks::reduce_scatter(
                 "MPI_Reduce_scatter_c",
                 sendbuf,
@@ -3014,10 +3625,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_c(
                 datatype,
                 op,
                 comm,
-            )
-        };
-        if outcome.is_err() {
-            return entry::finish("MPI_Reduce_scatter_c", outcome, || Object::Communicator(comm));
+            );
         }
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
@@ -3045,7 +3653,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_block(
 ) -> c_int {
     entry::begin(&"MPI_Reduce_scatter_block");
     if entry::is_checking() {
-        let outcome = weft_mpi::collective_checks::reduce_scatter_block(
+        weft_mpi::collective_checks::reduce_scatter_block(
             "MPI_Reduce_scatter_block",
             sendbuf,
             recvbuf,
@@ -3054,9 +3662,6 @@ unsafe extern "C" fn PMPI_Reduce_scatter_block(
             op,
             comm,
         );
-        if outcome.is_err() {
-            return entry::finish("MPI_Reduce_scatter_block", outcome, || Object::Communicator(comm));
-        }
     }
     let result = weft_mpi::blocking_collectives::reduce_scatter_block(
         sendbuf,
@@ -3080,7 +3685,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_block_c(
 ) -> c_int {
     entry::begin(&"MPI_Reduce_scatter_block_c");
     if entry::is_checking() {
-        let outcome = weft_mpi::collective_checks::reduce_scatter_block(
+        weft_mpi::collective_checks::reduce_scatter_block(
             "MPI_Reduce_scatter_block_c",
             sendbuf,
             recvbuf,
@@ -3089,9 +3694,6 @@ unsafe extern "C" fn PMPI_Reduce_scatter_block_c(
             op,
             comm,
         );
-        if outcome.is_err() {
-            return entry::finish("MPI_Reduce_scatter_block_c", outcome, || Object::Communicator(comm));
-        }
     }
     let result =
         weft_mpi::blocking_collectives::reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm);
@@ -3110,6 +3712,17 @@ unsafe extern "C" fn PMPI_Reduce_scatter_block_init(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Reduce_scatter_block_init");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::reduce_scatter_block(
+            "MPI_Reduce_scatter_block_init",
+            sendbuf,
+            recvbuf,
+            Count::from(recvcount),
+            datatype,
+            op,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::reduce_scatter_block_init(
@@ -3138,6 +3751,17 @@ unsafe extern "C" fn PMPI_Reduce_scatter_block_init_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Reduce_scatter_block_init_c");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::reduce_scatter_block(
+            "MPI_Reduce_scatter_block_init_c",
+            sendbuf,
+            recvbuf,
+            recvcount,
+            datatype,
+            op,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::reduce_scatter_block_init(
@@ -3166,6 +3790,20 @@ unsafe extern "C" fn PMPI_Reduce_scatter_init(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Reduce_scatter_init");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::reduce_scatter(
+                "MPI_Reduce_scatter_init",
+                sendbuf,
+                recvbuf,
+                Counts::Int(In::new(recvcounts)),
+                datatype,
+                op,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::reduce_scatter_init(
@@ -3194,6 +3832,20 @@ unsafe extern "C" fn PMPI_Reduce_scatter_init_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Reduce_scatter_init_c");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::reduce_scatter(
+                "MPI_Reduce_scatter_init_c",
+                sendbuf,
+                recvbuf,
+                Counts::Count(In::new(recvcounts)),
+                datatype,
+                op,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::reduce_scatter_init(
@@ -3221,7 +3873,7 @@ unsafe extern "C" fn PMPI_Scan(
 ) -> c_int {
     entry::begin(&"MPI_Scan");
     if entry::is_checking() {
-        let outcome = weft_mpi::collective_checks::scan(
+        weft_mpi::collective_checks::scan(
             "MPI_Scan",
             sendbuf,
             recvbuf,
@@ -3230,9 +3882,6 @@ unsafe extern "C" fn PMPI_Scan(
             op,
             comm,
         );
-        if outcome.is_err() {
-            return entry::finish("MPI_Scan", outcome, || Object::Communicator(comm));
-        }
     }
     let result =
         weft_mpi::blocking_collectives::scan(sendbuf, recvbuf, Count::from(count), datatype, op, comm);
@@ -3250,11 +3899,7 @@ unsafe extern "C" fn PMPI_Scan_c(
 ) -> c_int {
     entry::begin(&"MPI_Scan_c");
     if entry::is_checking() {
-        let outcome =
-            weft_mpi::collective_checks::scan("MPI_Scan_c", sendbuf, recvbuf, count, datatype, op, comm);
-        if outcome.is_err() {
-            return entry::finish("MPI_Scan_c", outcome, || Object::Communicator(comm));
-        }
+        weft_mpi::collective_checks::scan("MPI_Scan_c", sendbuf, recvbuf, count, datatype, op, comm);
     }
     let result = weft_mpi::blocking_collectives::scan(sendbuf, recvbuf, count, datatype, op, comm);
     entry::finish("MPI_Scan_c", result, || Object::Communicator(comm))
@@ -3272,6 +3917,17 @@ unsafe extern "C" fn PMPI_Scan_init(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Scan_init");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::scan(
+            "MPI_Scan_init",
+            sendbuf,
+            recvbuf,
+            Count::from(count),
+            datatype,
+            op,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::scan_init(
@@ -3300,6 +3956,9 @@ unsafe extern "C" fn PMPI_Scan_init_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Scan_init_c");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::scan("MPI_Scan_init_c", sendbuf, recvbuf, count, datatype, op, comm);
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::scan_init(
@@ -3329,7 +3988,7 @@ unsafe extern "C" fn PMPI_Scatter(
 ) -> c_int {
     entry::begin(&"MPI_Scatter");
     if entry::is_checking() {
-        let outcome = weft_mpi::collective_checks::scatter(
+        weft_mpi::collective_checks::scatter(
             "MPI_Scatter",
             sendbuf,
             Count::from(sendcount),
@@ -3340,9 +3999,6 @@ unsafe extern "C" fn PMPI_Scatter(
             root,
             comm,
         );
-        if outcome.is_err() {
-            return entry::finish("MPI_Scatter", outcome, || Object::Communicator(comm));
-        }
     }
     let result = weft_mpi::blocking_collectives::scatter(
         sendbuf,
@@ -3382,7 +4038,7 @@ unsafe extern "C" fn PMPI_Scatter_c(
 ) -> c_int {
     entry::begin(&"MPI_Scatter_c");
     if entry::is_checking() {
-        let outcome = weft_mpi::collective_checks::scatter(
+        weft_mpi::collective_checks::scatter(
             "MPI_Scatter_c",
             sendbuf,
             sendcount,
@@ -3393,9 +4049,6 @@ unsafe extern "C" fn PMPI_Scatter_c(
             root,
             comm,
         );
-        if outcome.is_err() {
-            return entry::finish("MPI_Scatter_c", outcome, || Object::Communicator(comm));
-        }
     }
     let result = weft_mpi::blocking_collectives::scatter(
         sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
@@ -3429,6 +4082,19 @@ unsafe extern "C" fn PMPI_Scatter_init(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Scatter_init");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::scatter(
+            "MPI_Scatter_init",
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            root,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::scatter_init(
@@ -3473,6 +4139,19 @@ unsafe extern "C" fn PMPI_Scatter_init_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Scatter_init_c");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::scatter(
+            "MPI_Scatter_init_c",
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            root,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::scatter_init(
@@ -3518,7 +4197,7 @@ unsafe extern "C" fn PMPI_Scatterv(
     entry::begin(&"MPI_Scatterv");
     if entry::is_checking() {
         // SAFETY: as below.
-        let outcome = unsafe {
+        unsafe {
             weft_mpi::collective_checks::scatterv(
                 "MPI_Scatterv",
                 sendbuf,
@@ -3530,10 +4209,7 @@ unsafe extern "C" fn PMPI_Scatterv(
                 recvtype,
                 root,
                 comm,
-            )
-        };
-        if outcome.is_err() {
-            return entry::finish("MPI_Scatterv", outcome, || Object::Communicator(comm));
+            );
         }
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
@@ -3578,7 +4254,7 @@ unsafe extern "C" fn PMPI_Scatterv_c(
     entry::begin(&"MPI_Scatterv_c");
     if entry::is_checking() {
         // SAFETY: as below.
-        let outcome = unsafe {
+        unsafe {
             weft_mpi::collective_checks::scatterv(
                 "MPI_Scatterv_c",
                 sendbuf,
@@ -3590,10 +4266,7 @@ unsafe extern "C" fn PMPI_Scatterv_c(
                 recvtype,
                 root,
                 comm,
-            )
-        };
-        if outcome.is_err() {
-            return entry::finish("MPI_Scatterv_c", outcome, || Object::Communicator(comm));
+            );
         }
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
@@ -3638,6 +4311,23 @@ unsafe extern "C" fn PMPI_Scatterv_init(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Scatterv_init");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::scatterv(
+                "MPI_Scatterv_init",
+                sendbuf,
+                Counts::Int(In::new(sendcounts)),
+                Counts::Int(In::new(displs)),
+                sendtype,
+                recvbuf,
+                Count::from(recvcount),
+                recvtype,
+                root,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::scatterv_init(
@@ -3682,6 +4372,23 @@ unsafe extern "C" fn PMPI_Scatterv_init_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Scatterv_init_c");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::scatterv(
+                "MPI_Scatterv_init_c",
+                sendbuf,
+                Counts::Count(In::new(sendcounts)),
+                Counts::Aint(In::new(displs)),
+                sendtype,
+                recvbuf,
+                recvcount,
+                recvtype,
+                root,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::scatterv_init(
