@@ -123,6 +123,25 @@ static void absent(int count) {
   free(receive);
 }
 
+// The root starts its part last, when the others wait, and does not complete it before they have the data.
+static void late_root(int count) {
+  int *data = value_new(count), word = 0;
+  MPI_Request request;
+  if (check_rank == 0) {
+    value_fill(data, 0, count, 2);
+    for (int r = 1; r < size; r++) CHECK_OK(MPI_Recv(&word, 1, MPI_INT, r, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+  }
+  CHECK_OK(MPI_Ibcast(data, count, MPI_INT, 0, MPI_COMM_WORLD, &request));
+  if (check_rank == 0)
+    for (int r = 1; r < size; r++) CHECK_OK(MPI_Recv(&word, 1, MPI_INT, r, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+  else
+    CHECK_OK(MPI_Send(&word, 1, MPI_INT, 0, 5, MPI_COMM_WORLD));
+  CHECK_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+  CHECK_EQUAL(value_wrong(data, 0, count, 2), 0);
+  if (check_rank != 0) CHECK_OK(MPI_Send(&word, 1, MPI_INT, 0, 6, MPI_COMM_WORLD));
+  free(data);
+}
+
 // The datatype and the operation are freed while the operation is under way; so is the communicator.
 static void freed(void) {
   enum { N = 600 };
@@ -152,6 +171,7 @@ int main(int argc, char **argv) {
   for (int turn = 0; turn < 4; turn++) flight(MPI_COMM_WORLD, copy, turn);
   absent(1);
   absent(20000);
+  for (int turn = 0; turn < 5; turn++) late_root(turn % 2 ? 1 : 30000);
   freed();
   MPI_Comm_free(&copy);
   return check_end();
