@@ -77,10 +77,7 @@ pub(crate) fn run(pool: &'static Pool) -> ! {
             // Before the census: what changes its result wakes the monitor.
             pool.monitor.0.store(1, Ordering::SeqCst);
             core::sync::atomic::fence(Ordering::SeqCst);
-            let census = if reported { None } else { workers_rest(pool).then(|| census(pool)).flatten() };
-            if let Some(census) = &census
-                && (census.is_empty() || still_holds(pool, census))
-            {
+            if !reported && is_deadlock(pool) {
                 reported = true;
                 report();
             }
@@ -102,9 +99,7 @@ pub(crate) fn watch(pool: &'static Pool) -> ! {
     let mut reported = false;
     loop {
         std::thread::sleep(CENSUS);
-        if let Some(census) = (!reported).then(|| census(pool)).flatten()
-            && still_holds(pool, &census)
-        {
+        if !reported && is_deadlock(pool) {
             reported = true;
             report();
         }
@@ -114,23 +109,32 @@ pub(crate) fn watch(pool: &'static Pool) -> ! {
 /// How often threads that fall asleep without telling are looked at.
 const CENSUS: Duration = Duration::from_millis(200);
 
-fn workers_rest(pool: &'static Pool) -> bool {
-    pool.all_workers().iter().all(|w| w.is_asleep() && w.nothing_waits())
+/// Who waits: for each worker how often it has switched, for each thread without one which sleep it is in.
+#[derive(PartialEq)]
+struct Census {
+    switches: Vec<u32>,
+    sleeps: Vec<(*const Thread, u32)>,
 }
 
-/// Returns which sleep each thread without a worker is in, if all threads of all ranks wait and nobody else is
-/// announced who could wake one.
+/// Tells whether nobody can ever wake anybody.
 ///
-/// Threads are looked at one after another, so a thread seen asleep may have been woken by one that is looked at
-/// later. Ranks on workers cannot: when all workers rest, none runs. For the others a second look settles it
-/// ([`still_holds`]): who is in the same sleep in both was asleep at the moment between the two, so there was a moment
-/// at which all were, and only they wake each other.
-fn census(pool: &'static Pool) -> Option<Vec<(*const Thread, u32)>> {
+/// A census looks at one after another, so what it saw asleep may have been woken by what it looks at later, or by a rank
+/// that was just being created. Two equal ones settle it: a worker that has not switched and a thread that is in the same
+/// sleep rested from the one to the other, so there was a moment between them at which all did, and only they wake each
+/// other.
+fn is_deadlock(pool: &'static Pool) -> bool {
+    census(pool).is_some_and(|first| census(pool).is_some_and(|second| first == second))
+}
+
+/// Takes a census; `None` if a worker or a thread of a rank does not rest, or if others are announced who could wake one.
+fn census(pool: &'static Pool) -> Option<Census> {
     let possible =
         !REPORT.load(Ordering::Acquire).is_null() && EXPECTED.load(Ordering::SeqCst) == 0 && pool.alive() > 0;
     if !possible {
         return None;
     }
+    let rest = |worker: &Worker| (worker.is_asleep() && worker.nothing_waits()).then(|| worker.switches());
+    let switches = pool.all_workers().iter().map(rest).collect::<Option<Vec<u32>>>()?;
     let mut sleeps = Vec::new();
     for thread in pool.threads().iter().filter(|thread| thread.life() == Life::Alive) {
         if !thread.on_workers {
@@ -140,12 +144,7 @@ fn census(pool: &'static Pool) -> Option<Vec<(*const Thread, u32)>> {
             return None;
         }
     }
-    foreign::sleeps(&mut sleeps).then_some(sleeps)
-}
-
-fn still_holds(pool: &'static Pool, census_before: &[(*const Thread, u32)]) -> bool {
-    (pool.all_workers().is_empty() || workers_rest(pool))
-        && census(pool).is_some_and(|now| now == census_before)
+    foreign::sleeps(&mut sleeps).then_some(Census { switches, sleeps })
 }
 
 fn report() {

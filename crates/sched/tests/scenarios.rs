@@ -31,6 +31,7 @@ const SCENARIOS: &[(&str, Body)] = &[
     ("deadlock", deadlock),
     ("deadlock_of_threads", deadlock_of_threads),
     ("stacks", stacks),
+    ("created", created),
 ];
 
 #[test]
@@ -478,6 +479,17 @@ fn a_deadlock_is_reported() {
 fn deadlock(rank: u32, _: u32) {
     // Rank 3 ends; all others wait for what never comes.
     wait_until(|| rank == 3);
+}
+
+#[test]
+fn ranks_that_are_being_created_are_no_deadlock() {
+    for _ in 0..300 {
+        passes("created", 2, 1, "user");
+    }
+}
+
+fn created(_: u32, _: u32) {
+    yield_now();
 }
 
 fn deadlock_of_threads(rank: u32, ranks: u32) {
