@@ -416,7 +416,7 @@ fn not_added(code: c_int, name: &str) -> Error {
 /// `MPI_Remove_error_class`
 ///
 /// # Errors
-/// `MPI_ERR_ARG` for a class the program did not add, or one that still has codes.
+/// `MPI_ERR_ARG` for a class the program did not add, or one that still has codes or a string.
 pub fn remove_error_class(errorclass: c_int) -> Result {
     let codes = &Process::any().error_codes;
     let mut added = codes.added.lock();
@@ -425,7 +425,17 @@ pub fn remove_error_class(errorclass: c_int) -> Result {
         return Err(Error::new(MPI_ERR_ARG, text));
     }
     let found = added.iter_mut().find(|a| a.code == errorclass && a.class == errorclass && !a.removed);
-    found.map(|a| a.removed = true).ok_or_else(|| not_added(errorclass, "errorclass"))
+    remove(found.ok_or_else(|| not_added(errorclass, "errorclass"))?, "errorclass")
+}
+
+/// Removes a class or a code, if it has no string any more: a class is a code, too.
+fn remove(added: &mut AddedCode, name: &str) -> Result {
+    if added.text.is_some() {
+        let text = format!("{name} {} still has a string; remove it first", added.code);
+        return Err(Error::new(MPI_ERR_ARG, text));
+    }
+    added.removed = true;
+    Ok(())
 }
 
 /// `MPI_Remove_error_code`
@@ -436,13 +446,7 @@ pub fn remove_error_code(errorcode: c_int) -> Result {
     let codes = &Process::any().error_codes;
     let mut added = codes.added.lock();
     let found = added.iter_mut().find(|a| a.code == errorcode && a.class != errorcode && !a.removed);
-    let found = found.ok_or_else(|| not_added(errorcode, "errorcode"))?;
-    if found.text.is_some() {
-        let text = format!("errorcode {errorcode} still has a string; remove it first");
-        return Err(Error::new(MPI_ERR_ARG, text));
-    }
-    found.removed = true;
-    Ok(())
+    remove(found.ok_or_else(|| not_added(errorcode, "errorcode"))?, "errorcode")
 }
 
 /// `MPI_Remove_error_string`

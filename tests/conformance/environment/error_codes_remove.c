@@ -20,6 +20,9 @@ int main(int argc, char **argv) {
   CHECK_OK(MPI_Error_string(code, text, &length));
   CHECK(length == 0 && text[0] == 0);
   CHECK_OK(MPI_Remove_error_code(code));
+  CHECK_OK(MPI_Add_error_string(class, "a class is a code, too"));
+  CHECK_CLASS(MPI_Remove_error_class(class), MPI_ERR_ARG);
+  CHECK_OK(MPI_Remove_error_string(class));
   CHECK_OK(MPI_Remove_error_class(class));
   CHECK_CLASS(MPI_Remove_error_code(code), MPI_ERR_ARG);
   CHECK_CLASS(MPI_Remove_error_class(class), MPI_ERR_ARG);
