@@ -5,8 +5,7 @@
 // root of broadcast and reduce goes round, so that nobody runs ahead of the others for long.
 //
 // usage: collective_sizes [MILLISECONDS-PER-BATCH]
-#include "sample.h"
-#include <mpi.h>
+#include "repeat.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +13,7 @@ enum { BATCHES = 3 };
 static const size_t MEMORY = (size_t)2 << 30;
 static const size_t SIZES[] = {8, 1024, 65536, 1048576};
 
-static int size, rank, count, root;
+static int size, count, root;
 static float *input, *output;
 
 static int next_root(void) { return root = root + 1 < size ? root + 1 : 0; }
@@ -24,37 +23,14 @@ static void allreduce(void) { MPI_Allreduce(input, output, count, MPI_FLOAT, MPI
 static void allgather(void) { MPI_Allgather(input, count, MPI_FLOAT, output, count, MPI_FLOAT, MPI_COMM_WORLD); }
 static void alltoall(void) { MPI_Alltoall(input, count, MPI_FLOAT, output, count, MPI_FLOAT, MPI_COMM_WORLD); }
 
-// Times an operation; the number of repetitions follows from a first short try, the same in every rank.
-static void measure(const char *name, size_t bytes, void (*operation)(void), double target) {
-  int repetitions = 1;
-  for (;;) {
-    MPI_Barrier(MPI_COMM_WORLD);
-    double start = MPI_Wtime();
-    for (int i = 0; i < repetitions; i++) operation();
-    MPI_Barrier(MPI_COMM_WORLD);
-    double elapsed = MPI_Wtime() - start;
-    int next = elapsed >= target || repetitions >= 100000 ? 0
-               : elapsed < target / 10                     ? repetitions * 10
-                                                           : (int)(repetitions * target / elapsed * 1.1) + 1;
-    MPI_Bcast(&next, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    if (!next) break;
-    repetitions = next;
-  }
-  for (int batch = 0; batch < BATCHES; batch++) {
-    MPI_Barrier(MPI_COMM_WORLD);
-    double start = MPI_Wtime();
-    for (int i = 0; i < repetitions; i++) operation();
-    // A root may run ahead: the batch has ended when the last rank has.
-    MPI_Barrier(MPI_COMM_WORLD);
-    char text[64];
-    snprintf(text, sizeof text, "%s-%zu", name, bytes);
-    if (rank == 0) sample(text, size, (MPI_Wtime() - start) * 1e9 / repetitions);
-  }
+static void measure_size(const char *name, size_t bytes, void (*operation)(void), double target) {
+  char text[64];
+  snprintf(text, sizeof text, "%s-%zu", name, bytes);
+  measure(text, operation, target, BATCHES);
 }
 
 int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   double target = (argc > 1 ? atof(argv[1]) : 5) / 1000;
   for (size_t i = 0; i < sizeof SIZES / sizeof *SIZES; i++) {
@@ -65,12 +41,12 @@ int main(int argc, char **argv) {
     output = malloc(fits ? all : bytes);
     memset(input, 0, fits ? all : bytes);
     memset(output, 0, fits ? all : bytes);
-    measure("bcast", bytes, broadcast, target);
-    measure("reduce", bytes, reduce, target);
-    measure("allreduce", bytes, allreduce, target);
+    measure_size("bcast", bytes, broadcast, target);
+    measure_size("reduce", bytes, reduce, target);
+    measure_size("allreduce", bytes, allreduce, target);
     if (fits) {
-      measure("allgather", bytes, allgather, target);
-      measure("alltoall", bytes, alltoall, target);
+      measure_size("allgather", bytes, allgather, target);
+      measure_size("alltoall", bytes, alltoall, target);
     }
     free(input);
     free(output);

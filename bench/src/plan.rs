@@ -81,10 +81,14 @@ impl Implementation {
     }
 }
 
-/// Compiles one C file when it is newer than its program or the compiler has changed.
+/// Compiles one C file when it, a header beside it or the compiler is newer than its program.
 fn compile(compiler: &Path, source: &Path, program: &Path) -> Result<(), String> {
     let time = |path: &Path| path.metadata().and_then(|data| data.modified()).ok();
-    if time(program) > time(source) && time(program) > time(compiler) {
+    let files = source.parent().and_then(|folder| folder.read_dir().ok()).into_iter().flatten().flatten();
+    let headers =
+        files.map(|file| file.path()).filter(|path| path.extension().is_some_and(|kind| kind == "h"));
+    let mut needed = headers.chain([source.to_path_buf(), compiler.to_path_buf()]);
+    if needed.all(|file| time(program) > time(&file)) {
         return Ok(());
     }
     // The copy loops that datatypes are judged against are to be as fast as a compiler makes them.
