@@ -96,9 +96,12 @@ impl<'a> Data<'a> {
         OwnedData { address: self.address, count: self.count, datatype: () }
     }
 
-    /// Tells whether two descriptions begin at the same address.
+    /// Tells whether two buffers have their first data at one place. The addresses alone do not tell: with `MPI_BOTTOM`
+    /// all are the same, and datatypes may pick different parts of one array.
+    #[inline]
     pub fn is_at(&self, other: &Self) -> bool {
-        core::ptr::eq(self.address, other.address)
+        let first = |data: &Self| data.address.wrapping_offset(data.datatype.true_lb() as isize);
+        core::ptr::eq(first(self), first(other))
     }
 
     /// Tells whether two buffers share memory, as far as their addresses tell: whether they begin at one place, or both
@@ -166,7 +169,7 @@ impl<'a> Data<'a> {
     /// `MPI_ERR_TRUNCATE` if it does not fit.
     pub(crate) fn copy_to(&self, other: &Data<'_>) -> Result {
         let (bytes, room) = (self.bytes(), other.bytes());
-        if bytes != 0 && room != 0 && !core::ptr::eq(self.address, other.address) {
+        if bytes != 0 && room != 0 && !self.is_at(other) {
             // SAFETY: both buffers by the constructor's contract.
             unsafe {
                 weft_datatype::copy(

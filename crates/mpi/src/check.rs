@@ -41,12 +41,13 @@ pub fn array(is_null: bool, length: usize, name: &str) -> Result {
 /// `MPI_ERR_BUFFER`
 #[inline]
 pub fn buffer(address: *const c_void, count: u64, datatype: &Datatype, name: &str) -> Result {
-    // No object lives in the first page.
-    if address.addr() < PAGE && count > 0 {
-        low_buffer(address.addr(), count, datatype, name)
-    } else {
-        Ok(())
-    }
+    if is_low(address) && count > 0 { low_buffer(address.addr(), count, datatype, name) } else { Ok(()) }
+}
+
+/// Tells whether no memory can be at an address: no object lives in the first page.
+#[inline]
+pub fn is_low(address: *const c_void) -> bool {
+    address.addr() < PAGE
 }
 
 const PAGE: usize = 4096;

@@ -158,8 +158,13 @@ fn piece<'a>(
     datatype: &'a Datatype,
     name: &str,
 ) -> Result<Data<'a>> {
-    // The part's own address is what is checked: with MPI_BOTTOM, displacements are addresses.
     let at = if is_in_place(buffer) { buffer } else { buffer.wrapping_byte_offset(offset as isize) };
+    // With MPI_BOTTOM, displacement and datatype make the address together: only where the data begins tells.
+    if buffer.is_null() && !check::is_low(at.wrapping_byte_offset(datatype.true_lb() as isize)) {
+        let count = check::count(count, "count")?;
+        // SAFETY: as in `data`.
+        return Ok(unsafe { Data::new(at, count, datatype) });
+    }
     data(at, count, datatype, name)
 }
 
