@@ -162,6 +162,11 @@ pub fn session_get_info(session: abi::Session, info_used: Out<abi::Info>) -> Res
     Ok(())
 }
 
+#[cold]
+fn no_pset(name: &str) -> Error {
+    Error::new(MPI_ERR_ARG, format!("pset_name is \"{name}\"; the process sets are {}", PSETS.join(" and ")))
+}
+
 /// `MPI_Session_get_pset_info`
 ///
 /// # Errors
@@ -171,19 +176,16 @@ pub fn session_get_pset_info(session: abi::Session, pset_name: In<c_char>, info:
     let process = Process::any();
     process.session(session)?;
     let name = strings::read(pset_name, "pset_name")?;
-    let Some(members) = members(process, &name) else {
-        let text = format!("pset_name is \"{name}\"; the process sets are {}", PSETS.join(" and "));
-        return Err(Error::new(MPI_ERR_ARG, text));
-    };
+    let members = members(process, &name).ok_or_else(|| no_pset(&name))?;
     let pairs = vec![("mpi_size".into(), members.size().to_string())];
     info.set(abi::Info(process.infos.insert(Arc::new(Info::new(pairs)))));
     Ok(())
 }
 
-/// `MPI_Group_from_session_pset`: a name that is no process set's gives `MPI_GROUP_NULL`.
+/// `MPI_Group_from_session_pset`
 ///
 /// # Errors
-/// `MPI_ERR_SESSION`, `MPI_ERR_ARG`
+/// `MPI_ERR_SESSION`; `MPI_ERR_ARG` for a name that is no process set's, and then the group is `MPI_GROUP_NULL`.
 pub fn group_from_session_pset(
     session: abi::Session,
     pset_name: In<c_char>,
@@ -193,9 +195,8 @@ pub fn group_from_session_pset(
     let process = Process::any();
     process.session(session)?;
     let name = strings::read(pset_name, "pset_name")?;
-    match members(process, &name) {
-        Some(members) => groups::give(process, members.with_origin(session.0), newgroup),
-        None => newgroup.set(MPI_GROUP_NULL),
-    }
+    newgroup.set(MPI_GROUP_NULL);
+    let members = members(process, &name).ok_or_else(|| no_pset(&name))?;
+    groups::give(process, members.with_origin(session.0), newgroup);
     Ok(())
 }

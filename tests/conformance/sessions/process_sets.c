@@ -69,8 +69,8 @@ int main(int argc, char **argv) {
   CHECK_EQUAL(result, MPI_IDENT);
   CHECK_OK(MPI_Group_free(&lower));
   CHECK_OK(MPI_Group_free(&upper));
-  // A name that is no process set gives the null group.
-  CHECK_OK(MPI_Group_from_session_pset(session, "mpi://NOWHERE", &none));
+  // A name that is no process set is an error, and gives the null group.
+  CHECK_CLASS(MPI_Group_from_session_pset(session, "mpi://NOWHERE", &none), MPI_ERR_ARG);
   CHECK(none == MPI_GROUP_NULL);
 
   int length = 0;

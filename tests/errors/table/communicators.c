@@ -105,6 +105,7 @@ static void sessions(void) {
   WRONG("n is -1", MPI_ERR_ARG, MPI_Session_get_nth_pset(session, MPI_INFO_NULL, -1, &number, text));
   WRONG("pset_name is \"mpi://nowhere\"", MPI_ERR_ARG, MPI_Session_get_pset_info(session, "mpi://nowhere", &info));
   WRONG("pset_name is a null pointer", MPI_ERR_ARG, MPI_Group_from_session_pset(session, NULL, &group));
+  WRONG("pset_name is \"mpi://nowhere\"", MPI_ERR_ARG, MPI_Group_from_session_pset(session, "mpi://nowhere", &group));
   MPI_Session gone = session;
   MPI_Session_finalize(&session);
   WRONG("a session that was freed already", MPI_ERR_SESSION, MPI_Session_finalize(&gone));
