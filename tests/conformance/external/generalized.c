@@ -166,6 +166,12 @@ int main(int argc, char **argv) {
   CHECK(flag == 1 && request == MPI_REQUEST_NULL);
   check_status(&status);
   request = start(&state);
+  state.free_code = code, state.query_code = MPI_ERR_OTHER;
+  CHECK_OK(MPI_Grequest_complete(request));
+  CHECK_EQUAL(MPI_Wait(&request, &status), code);
+  CHECK(request == MPI_REQUEST_NULL);
+  check_status(&status);
+  request = start(&state);
   state.free_code = code;
   CHECK_OK(MPI_Grequest_complete(request));
   CHECK_EQUAL(MPI_Waitany(1, &request, &index, &status), code);
