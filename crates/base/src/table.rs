@@ -10,8 +10,6 @@ struct Slot<T> {
     /// The upper half of the handle: the generation above the rank.
     upper: u32,
     object: Option<Arc<T>>,
-    /// Whether the handle is given out, but the object not there yet.
-    reserved: bool,
     /// The call that created it, in checking mode.
     site: Option<&'static Site>,
 }
@@ -35,43 +33,16 @@ impl<T> Table<T> {
 
     /// Adds an object and returns its handle.
     pub fn insert(&self, object: Arc<T>) -> usize {
-        self.add(Some(object))
-    }
-
-    /// Returns the handle of an object that will be there after [`Table::fill`]; until then the handle is refused.
-    pub fn reserve(&self) -> usize {
-        self.add(None)
-    }
-
-    fn add(&self, object: Option<Arc<T>>) -> usize {
         let mut guard = self.slots.write().unwrap_or_else(|e| e.into_inner());
         let (slots, free) = &mut *guard;
         let index = free.pop().unwrap_or_else(|| {
-            slots.push(Slot {
-                upper: self.rank & (GENERATION - 1),
-                object: None,
-                reserved: false,
-                site: None,
-            });
+            slots.push(Slot { upper: self.rank & (GENERATION - 1), object: None, site: None });
             (slots.len() - 1) as u32
         });
         let slot = &mut slots[index as usize];
-        slot.reserved = object.is_none();
-        slot.object = object;
+        slot.object = Some(object);
         slot.site = site::current();
         (slot.upper as usize) << 32 | (self.kind.first() + index as usize)
-    }
-
-    /// Puts the object of a reserved handle in its place.
-    pub fn fill(&self, handle: usize, object: Arc<T>) {
-        let mut guard = self.slots.write().unwrap_or_else(|e| e.into_inner());
-        match guard.0.get_mut(self.index(handle)) {
-            Some(slot) if slot.upper as usize == handle >> 32 && slot.reserved => {
-                slot.reserved = false;
-                slot.object = Some(object);
-            }
-            _ => debug_assert!(false, "{handle:#x} is not reserved"),
-        }
     }
 
     /// Returns the index a handle means, whether or not there is such a slot.
@@ -152,14 +123,6 @@ impl<T> Table<T> {
 
     #[cold]
     fn bad(&self, handle: usize, found: Option<&Slot<T>>) -> Error {
-        if found.is_some_and(|slot| slot.reserved && slot.upper as usize == handle >> 32) {
-            return Error::new(
-                self.kind.class(),
-                format!(
-                    "{handle:#x} is still being created; complete the request of the call that creates it first"
-                ),
-            );
-        }
         let known = found.is_some();
         self.kind.refuse(handle, self.rank, known)
     }
@@ -185,17 +148,6 @@ mod tests {
         for bad in [0, 0x101, usize::MAX, MPI_COMM_NULL.0, second + 1, second - 1] {
             assert!(table.get(bad).is_err() && table.remove(bad).is_err());
         }
-    }
-
-    #[test]
-    fn a_reserved_handle_is_refused_until_its_object_is_there() {
-        let table = Table::new(Kind::Comm, 3);
-        let handle = table.reserve();
-        assert!(table.get(handle).unwrap_err().message.contains("still being created"));
-        assert!(table.remove(handle).is_err() && table.live().is_empty());
-        table.fill(handle, Arc::new(3));
-        assert_eq!(*table.remove(handle).unwrap(), 3);
-        assert!(table.get(handle).unwrap_err().message.contains("freed already"));
     }
 
     #[test]

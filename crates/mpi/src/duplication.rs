@@ -1,11 +1,10 @@
 //! Duplicates of communicators (chapter 7), blocking and nonblocking.
 //!
 //! The ranks of a nonblocking duplication agree on the context number without waiting for each other
-//! ([`crate::meetings`]), so its request is complete at once. The program may use the duplicate only after it has
-//! completed the request: until then the handle is reserved, and using it is an error.
+//! ([`crate::meetings`]), so the duplicate is there and its request complete at once. By the standard, a program
+//! uses the duplicate only after it has completed the request; many set an error handler or a name before.
 
-use crate::attributes::Attributes;
-use crate::communicators::{Communicator, agree_on_context};
+use crate::communicators::{Communicator, agree_on_context, publish};
 use crate::hints::Hints;
 use crate::meetings::{self, Key};
 use crate::process::Process;
@@ -18,61 +17,31 @@ use weft_base::{Out, Result};
 use weft_comm::Communicator as Values;
 use weft_p2p::Work;
 use weft_sched::Thread;
-use weft_sync::Lock;
 
-/// A duplicate that is not published yet.
-struct Duplicate {
+/// Makes a duplicate of `parent`, which has handle `comm`, with the attributes that its copy functions pass on.
+///
+/// # Errors
+/// The code of an attribute's copy function, and then nothing is left of the duplicate.
+fn make(
     process: &'static Process,
-    handle: abi::Comm,
-    communicator: Arc<Communicator>,
-}
-
-impl Duplicate {
-    /// Makes a duplicate of `parent`, which has handle `comm`; copies its attributes.
-    ///
-    /// # Errors
-    /// The code of an attribute's copy function, and then nothing is left of the duplicate.
-    fn new(
-        process: &'static Process,
-        parent: &Communicator,
-        comm: abi::Comm,
-        context: u32,
-        hints: Hints,
-    ) -> Result<Self> {
-        process.drop_retired();
-        let values = Values { context, ..parent.values.clone() };
-        let mut communicator = Communicator::new(values, parent.error_handler());
-        communicator.share_topology(parent);
-        let communicator = Arc::new(communicator);
-        *communicator.hints.lock() = hints;
-        let handle = abi::Comm(process.communicators.reserve());
-        communicator.set_handle(handle);
-        let duplicate = Self { process, handle, communicator };
-        match parent.attributes.copy_to(comm.0, duplicate.attributes()) {
-            Ok(()) => Ok(duplicate),
-            Err(error) => {
-                duplicate.abandon();
-                Err(error)
-            }
-        }
-    }
-
-    fn attributes(&self) -> &Attributes {
-        &self.communicator.attributes
-    }
-
-    /// Makes the handle valid.
-    fn publish(&self) {
-        self.process.communicators.fill(self.handle.0, self.communicator.clone());
-    }
-
-    /// Deletes what was copied so far.
-    fn abandon(self) {
-        self.publish();
-        // The copy function's error is the one to report.
-        let _ = self.attributes().delete_at_end(self.handle.0);
-        let _ = self.process.communicators.remove(self.handle.0);
-    }
+    parent: &Communicator,
+    comm: abi::Comm,
+    context: u32,
+    hints: Hints,
+    newcomm: Out<abi::Comm>,
+) -> Result {
+    let values = Values { context, ..parent.values.clone() };
+    let mut duplicate = Communicator::new(values, parent.error_handler());
+    duplicate.share_topology(parent);
+    *duplicate.hints.lock() = hints;
+    let duplicate = publish(process, duplicate, newcomm);
+    let Err(error) = parent.attributes.copy_to(comm.0, &duplicate.attributes) else { return Ok(()) };
+    let handle = newcomm.get_at(0).0;
+    newcomm.set(MPI_COMM_NULL);
+    // The copy function's error is the one to report.
+    let _ = duplicate.attributes.delete_at_end(handle);
+    let _ = process.communicators.remove(handle);
+    Err(error)
 }
 
 fn duplicate(comm: abi::Comm, info: Option<abi::Info>, newcomm: Out<abi::Comm>) -> Result {
@@ -81,11 +50,7 @@ fn duplicate(comm: abi::Comm, info: Option<abi::Info>, newcomm: Out<abi::Comm>) 
     let parent = process.communicator(comm)?;
     let hints = hints_of(info)?;
     let context = agree_on_context(&parent)?;
-    newcomm.set(MPI_COMM_NULL);
-    let made = Duplicate::new(process, &parent, comm, context, hints)?;
-    made.publish();
-    newcomm.set(made.handle);
-    Ok(())
+    make(process, &parent, comm, context, hints, newcomm)
 }
 
 /// Returns the hints of the duplicate: those given with the call. The parent's are not passed on.
@@ -109,31 +74,16 @@ pub fn comm_dup_with_info(comm: abi::Comm, info: abi::Info, newcomm: Out<abi::Co
     duplicate(comm, Some(info), newcomm)
 }
 
-/// The request of a nonblocking duplication: holds the duplicate until the program completes it.
-struct Pending(Lock<Option<Duplicate>>);
+/// The request of a nonblocking duplication, which has nothing left to do.
+struct Done;
 
-impl Pending {
-    fn finish(&self) {
-        let duplicate = self.0.lock().take();
-        if let Some(duplicate) = duplicate {
-            duplicate.publish();
-        }
-    }
-}
-
-impl Work for Pending {
+impl Work for Done {
     fn advance(&self, _waiter: Option<&'static Thread>) -> bool {
         true
     }
 
-    // Whoever sees the status knows that the operation is complete, also by MPI_Request_get_status.
     fn status(&self) -> (Status, Result) {
-        self.finish();
         (Status::empty(), Ok(()))
-    }
-
-    fn free(&self) {
-        self.finish();
     }
 }
 
@@ -156,11 +106,8 @@ fn begin(
         1 => crate::contexts::allocate(1),
         _ => meetings::join(key, process.world_rank, parties).context(parties),
     };
-    newcomm.set(MPI_COMM_NULL);
-    let made = Duplicate::new(process, &parent, comm, context, hints)?;
-    newcomm.set(made.handle);
-    let work = Arc::new(Pending(Lock::new(Some(made))));
-    request.set(process.messages().endpoint.requests().create_work(work, comm, true));
+    make(process, &parent, comm, context, hints, newcomm)?;
+    request.set(process.messages().endpoint.requests().create_work(Arc::new(Done), comm, true));
     Ok(())
 }
 

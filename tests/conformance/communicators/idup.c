@@ -1,5 +1,5 @@
 // MPI_Comm_idup and MPI_Comm_idup_with_info: nonblocking, several at once, attributes copied at the call, every way of
-// completing, use before completion refused.
+// completing, use before completion.
 #include "check.h"
 
 static int copies, deletions;
@@ -42,14 +42,22 @@ int main(int argc, char **argv) {
   CHECK_OK(MPI_Comm_idup(parent, &child, &request));
   if (check_rank == 0 && size > 1) CHECK_OK(MPI_Send(&token, 1, MPI_INT, last, 0, MPI_COMM_WORLD));
   CHECK(request != MPI_REQUEST_NULL);
-  // Not yet: an error, no crash.
-  CHECK_CLASS(MPI_Comm_size(child, &result), MPI_ERR_COMM);
-  CHECK_CLASS(MPI_Barrier(child), MPI_ERR_COMM);
-  MPI_Comm premature = child;
-  CHECK_CLASS(MPI_Comm_free(&premature), MPI_ERR_COMM);
+  // It is there at once: what is local may be set before the request is complete, and ranks may meet on it.
+  char name[MPI_MAX_OBJECT_NAME];
+  int namelen;
+  MPI_Errhandler early;
+  CHECK_OK(MPI_Comm_set_errhandler(child, MPI_ERRORS_ABORT));
+  CHECK_OK(MPI_Comm_set_name(child, "early"));
+  CHECK_OK(MPI_Comm_size(child, &result));
+  CHECK_EQUAL(result, size);
+  use(child, 7);
   MPI_Status status;
   CHECK_OK(MPI_Wait(&request, &status));
   CHECK(request == MPI_REQUEST_NULL);
+  CHECK_OK(MPI_Comm_get_errhandler(child, &early));
+  CHECK(early == MPI_ERRORS_ABORT);
+  CHECK_OK(MPI_Comm_get_name(child, name, &namelen));
+  CHECK(strcmp(name, "early") == 0);
   CHECK_OK(MPI_Comm_compare(parent, child, &result));
   CHECK_EQUAL(result, MPI_CONGRUENT);
   use(child, 1);
@@ -105,13 +113,20 @@ int main(int argc, char **argv) {
   MPI_Info_free(&used), MPI_Info_free(&info);
   for (int i = 0; i < 6; i++) CHECK_OK(MPI_Comm_free(&children[i]));
 
-  // Once a status says that it is complete, it may be used, though the request is not freed yet.
+  // The request says that it is complete, though it is not freed yet. The
+  // duplicate may go before its request.
   CHECK_OK(MPI_Comm_idup(parent, &child, &request));
   do CHECK_OK(MPI_Request_get_status(request, &done, MPI_STATUS_IGNORE));
   while (!done);
   use(child, 3);
   CHECK_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
   CHECK_OK(MPI_Comm_free(&child));
+  CHECK_OK(MPI_Comm_idup(parent, &child, &request));
+  CHECK_OK(MPI_Comm_set_attr(child, keyval, &done));
+  CHECK_OK(MPI_Comm_get_attr(child, keyval, &value, &flag));
+  CHECK(flag && value == &done);
+  CHECK_OK(MPI_Comm_free(&child));
+  CHECK_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
 
   // The parent may go before the request is complete; a duplicate of a duplicate; MPI_COMM_SELF.
   CHECK_OK(MPI_Comm_delete_attr(parent, keyval));
