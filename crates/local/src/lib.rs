@@ -2,4 +2,4 @@
 
 mod ring;
 
-pub use ring::{Header, Message, PAYLOAD, Ring, SLOTS};
+pub use ring::{Header, Message, OFFER, PAYLOAD, Ring, SLOTS};

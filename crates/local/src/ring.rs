@@ -30,9 +30,12 @@ pub struct Header {
     pub source: i32,
     /// The tag.
     pub tag: i32,
-    /// The length of the payload.
+    /// The length of the payload, and the mark [`OFFER`].
     pub length: u32,
 }
+
+/// Marks, in a header's length, a payload that is not the data, but says where the data is.
+pub const OFFER: u32 = 1 << 31;
 
 impl Header {
     #[inline]
@@ -91,11 +94,11 @@ impl Ring {
     /// Puts a message in. Returns false, and does nothing, if the ring is full.
     ///
     /// # Safety
-    /// Only one thread ever calls this on a ring. `payload` is readable for `header.length` bytes, which are at most
-    /// [`PAYLOAD`].
+    /// Only one thread ever calls this on a ring. `payload` is readable for `header.length` bytes (without the mark),
+    /// which are at most [`PAYLOAD`].
     #[inline]
     pub unsafe fn push(&self, header: Header, payload: *const u8) -> bool {
-        let length = header.length as usize;
+        let length = (header.length & !OFFER) as usize;
         debug_assert!(length <= PAYLOAD);
         let fill = |slot: &mut Payload| {
             slot[..HEADER_WORDS].copy_from_slice(&header.words());

@@ -4,12 +4,13 @@
 use crate::checking::Kept;
 use crate::engine::{envelope_of, finish};
 use crate::matching::{Envelope, Holds, Position, Queue};
+use crate::offer::Offer;
 use crate::operation::{Buffer, Operation};
 use crate::pool::{Block, Pool};
 use crate::requests::Requests;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
-use weft_local::{Header, PAYLOAD, Ring};
+use weft_local::{Header, OFFER, PAYLOAD, Ring};
 use weft_sched::{Life, Thread};
 use weft_sync::{CachePadded, Lock, LockGuard};
 
@@ -135,6 +136,8 @@ struct Arrived {
     arrivals: AtomicU32,
     /// Whether there are unexpected messages.
     unexpected: AtomicBool,
+    /// Whether there are posted receives.
+    posted: AtomicBool,
 }
 
 impl Endpoint {
@@ -148,7 +151,11 @@ impl Endpoint {
                 ring_count: AtomicUsize::new(0),
                 incoming: OnceLock::new(),
             }),
-            arrived: CachePadded(Arrived { arrivals: AtomicU32::new(0), unexpected: AtomicBool::new(false) }),
+            arrived: CachePadded(Arrived {
+                arrivals: AtomicU32::new(0),
+                unexpected: AtomicBool::new(false),
+                posted: AtomicBool::new(false),
+            }),
             pairs: OnceLock::new(),
             state: CachePadded(Lock::new(State {
                 posted: Queue::new(Holds::Patterns),
@@ -311,9 +318,16 @@ impl Endpoint {
         unsafe {
             loop {
                 let message = ring.peek()?;
-                let (envelope, bytes) = (envelope_of(&message.header), u64::from(message.header.length));
+                let envelope = envelope_of(&message.header);
                 if pattern.covers(&envelope) && (state.posted.is_empty() || !state.posted.matches(&envelope))
                 {
+                    if message.header.length & OFFER != 0 {
+                        let offer = Offer::read(message.payload);
+                        ring.pop(&message);
+                        offer.settle(buffer);
+                        return Some((envelope, offer.bytes));
+                    }
+                    let bytes = u64::from(message.header.length);
                     buffer.unpack_from(message.payload, bytes);
                     ring.pop(&message);
                     return Some((envelope, bytes));
@@ -354,9 +368,14 @@ impl Endpoint {
     /// `payload` is readable for the header's length.
     pub(crate) unsafe fn add_from_ring(&self, state: &mut State, header: &Header, payload: *const u8) {
         let envelope = envelope_of(header);
+        if header.length & OFFER != 0 {
+            // SAFETY: the payload of an offer.
+            return unsafe { self.add_offer(state, envelope, Offer::read(payload)) };
+        }
         let bytes = u64::from(header.length);
         if let Some((_, receive)) = state.posted.take(&envelope) {
             let receive = receive.get();
+            self.note_posted(state);
             // SAFETY: the receive is ours since it left the queue; its buffer is as its owner promised.
             unsafe { receive.buffer().unpack_from(payload, bytes) };
             finish(receive, &envelope, bytes);
@@ -368,6 +387,30 @@ impl Endpoint {
         let message = Message { bytes, payload: Payload::Inline(data) };
         state.unexpected_bytes += message.payload.cost();
         self.add_unexpected(state, envelope, message);
+        self.announce_arrival();
+    }
+
+    /// Matches an offer from a ring: completes a posted receive, or keeps the sender's operation. What is offered is
+    /// short enough to be copied under the lock.
+    ///
+    /// # Safety
+    /// The caller took the offer from a ring.
+    #[inline(never)]
+    unsafe fn add_offer(&self, state: &mut State, envelope: Envelope, offer: Offer) {
+        let bytes = offer.bytes;
+        if let Some((_, receive)) = state.posted.take(&envelope) {
+            let receive = receive.get();
+            self.note_posted(state);
+            // SAFETY: the receive is ours since it left the queue; its buffer is as its owner promised.
+            unsafe { offer.settle(&receive.buffer()) };
+            finish(receive, &envelope, bytes);
+            return;
+        }
+        let send = offer.operation();
+        send.get().withdraw_offer();
+        let position =
+            self.add_unexpected(state, envelope, Message { bytes, payload: Payload::Remote(send) });
+        send.get().set_position(Some(position));
         self.announce_arrival();
     }
 
@@ -403,12 +446,9 @@ impl Endpoint {
         }
     }
 
-    /// Counts a message that went by the lock; makes a ring when the pair turns out to talk a lot.
+    /// Counts a message that went by the lock though a ring could have carried it; makes a ring when the pair turns out to talk a lot.
     #[inline]
-    pub(crate) fn note_traffic(&self, target: &Endpoint, bytes: u64, limit: usize) {
-        if bytes > PAYLOAD as u64 {
-            return;
-        }
+    pub(crate) fn note_traffic(&self, target: &Endpoint, limit: usize) {
         let owner = target.shared.owner.load(Ordering::Acquire);
         // SAFETY: null or a `&'static Thread`.
         let Some(owner) = (unsafe { owner.as_ref() }) else { return };
@@ -499,6 +539,21 @@ impl Endpoint {
     #[inline]
     pub(crate) fn arrivals(&self) -> u32 {
         self.arrived.arrivals.load(Ordering::Acquire)
+    }
+
+    /// Updates what senders are told about posted receives, after a change. Lock holders call it.
+    #[inline]
+    pub(crate) fn note_posted(&self, state: &State) {
+        let has = !state.posted.is_empty();
+        if self.arrived.posted.load(Ordering::Relaxed) != has {
+            self.arrived.posted.store(has, Ordering::Relaxed);
+        }
+    }
+
+    /// Tells whether there may be posted receives.
+    #[inline]
+    pub(crate) fn posted_hint(&self) -> bool {
+        self.arrived.posted.load(Ordering::Relaxed)
     }
 
     /// Tells whether there may be unexpected messages.

@@ -10,8 +10,8 @@
 //! A rank that talks a lot with a rank on another core has a private ring to it for messages of up to
 //! [`PAYLOAD`] bytes, which complete at once. Its threads take turns there, and who takes the target's lock drains the
 //! ring first, so the order of threads that synchronise is kept. Whoever holds the lock of the receiving endpoint is
-//! the consumer. Nothing that somebody must wait for is ever in a ring: a long message goes by the lock, so it finds a
-//! posted receive even if the receiver computes.
+//! the consumer. A blocking send of medium length is offered in the ring where no receive is posted (`offer`); other
+//! long messages go by the lock, so they find a posted receive even if the receiver computes.
 //!
 //! # Parking
 //! A sender that only pushes takes no lock and wakes nobody, so a receiver must not park and overlook it:
@@ -26,7 +26,8 @@
 //! barrier, a file) does not announce sleep; messages wait in its rings until it next looks, which hurts nobody,
 //! since their senders are done.
 //!
-//! No thread switches while it holds a lock of this module: all waiting is outside, and copies of any length, too.
+//! No thread switches while it holds a lock of this module: all waiting is outside, and copies that may be
+//! long, too.
 #![allow(unsafe_code)]
 
 use crate::checking::{self, Origin};
@@ -130,6 +131,9 @@ impl Engine {
     unsafe fn send_locked(&self, me: &Endpoint, target: u32, envelope: Envelope, data: Buffer, mode: Mode) {
         // SAFETY: the caller's promise; the operation stays here until it is complete.
         unsafe {
+            if self.is_offered(&data) && self.offer(me, target, envelope, data) {
+                return;
+            }
             if data.bytes > self.limits.eager || !self.deliver(me, target, envelope, &data, mode, None) {
                 if is_checking() {
                     checking::look(me, &data, false);
@@ -222,12 +226,15 @@ impl Engine {
             checking::look(me, data, false);
         }
         let endpoint = self.endpoint(target);
-        me.note_traffic(endpoint, data.bytes, self.limits.rings);
+        if data.bytes <= PAYLOAD as u64 || self.is_offered(data) {
+            me.note_traffic(endpoint, self.limits.rings);
+        }
         let mut state = endpoint.lock();
         if let Some(ring) = endpoint.ring_from(me.rank()) {
             endpoint.drain_ring(&mut state, ring);
         }
         if let Some((_, receive)) = state.posted.take(&envelope) {
+            endpoint.note_posted(&state);
             drop(state);
             let receive = receive.get();
             if is_checking {
@@ -341,6 +348,7 @@ impl Engine {
             Err(state) => state,
         };
         let position = state.posted.push(pattern, (&operation).into());
+        me.note_posted(&state);
         operation.set_position(Some(position));
         if suspends {
             me.suspend(state, &operation);
@@ -374,6 +382,7 @@ impl Engine {
             return;
         }
         let position = state.posted.push(pattern, operation.into());
+        me.note_posted(&state);
         operation.set_position(Some(position));
     }
 
@@ -388,6 +397,7 @@ impl Engine {
         if state.posted.remove(position).is_none() {
             return false;
         }
+        me.note_posted(&state);
         drop(state);
         let outcome = Outcome { source: MPI_ANY_SOURCE, tag: MPI_ANY_TAG, bytes: 0, cancelled: true };
         if operation.complete(outcome) {

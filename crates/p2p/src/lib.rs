@@ -9,6 +9,7 @@ mod endpoint;
 mod engine;
 pub mod matching;
 mod nonblocking;
+mod offer;
 mod operation;
 mod partitioned;
 mod pool;

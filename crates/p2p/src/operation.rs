@@ -12,6 +12,7 @@
 //! | `PENDING` | in progress, nobody waits | `DONE` by the completer, a thread by a waiter, `DETACHED` by `MPI_Request_free` |
 //! | a thread's address | in progress, that thread is parked or about to | `DONE` by the completer, `PENDING` by the waiter that gives up |
 //! | a thread's address + `OWED` | in progress, that thread is suspended or about to | `DONE` by the completer |
+//! | `OFFERED` | a send whose description is in a ring, its sender spins | `DONE` by who takes it from the ring and copies, `PENDING` by who moves it to matching |
 //! | `DETACHED` | in progress, nobody will ever ask | `DONE`; the completer frees the request |
 //! | `DONE` | results are written | |
 //!
@@ -40,6 +41,7 @@ use weft_sched::Thread;
 const PENDING: usize = 0;
 const DONE: usize = 1;
 const DETACHED: usize = 2;
+const OFFERED: usize = 3;
 /// Added to a thread's address, which is aligned to more than this.
 const OWED: usize = 4;
 
@@ -257,6 +259,32 @@ impl Operation {
         let mut operation = Self::new(buffer);
         *operation.word.get_mut() = core::ptr::from_ref(waiter) as usize | OWED;
         operation
+    }
+
+    /// Creates the operation of a send that is offered in a ring; see the page of `offer`.
+    #[inline]
+    pub(crate) fn offered(buffer: Buffer) -> Self {
+        let mut operation = Self::new(buffer);
+        *operation.word.get_mut() = OFFERED;
+        operation
+    }
+
+    /// Tells whether the operation is still offered in a ring, or whoever took it from there is at work.
+    pub(crate) fn is_offered(&self) -> bool {
+        self.word.load(Ordering::Acquire) == OFFERED
+    }
+
+    /// Makes an offer an operation that may be in matching. For whoever took it from the ring, under the endpoint's lock.
+    pub(crate) fn withdraw_offer(&self) {
+        self.word.store(PENDING, Ordering::Release);
+    }
+
+    /// Completes an offer whose data is copied. Its memory may be gone when this returns. A plain store, which the
+    /// receiver does not wait for: nobody else changes the word, and its sender, who looks at it, is not to be woken.
+    #[inline]
+    pub(crate) fn complete_offer(&self) {
+        debug_assert!(self.is_offered());
+        self.word.store(DONE, Ordering::Release);
     }
 
     /// Tells the thread the operation was made for whether it completed the operation itself, so that nobody owes it

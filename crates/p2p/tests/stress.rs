@@ -584,3 +584,100 @@ fn ten_thousand_of_each_queue_take_no_quadratic_time() {
         assert!(data.iter().zip(0..).all(|(d, tag)| *d == i32::to_le_bytes(tag)));
     });
 }
+
+/// Lengths that are offered in rings: above the eager size, below where copies are shared.
+fn medium(random: &mut Random) -> usize {
+    4097 + random.below(40_000) as usize
+}
+
+/// How often a rank that makes no call looks for a word before the test has failed.
+const LOOKS: u64 = 1_000_000_000;
+
+#[test]
+fn a_medium_send_ends_while_its_receiver_computes() {
+    let seed = seed();
+    for spins in [0, 300, 4000] {
+        let sent = AtomicUsize::new(0);
+        run(2, Limits { spins, ..Limits::default() }, |rank| {
+            let mut random = Random(seed ^ u64::from(rank.rank) << 40 | 1);
+            let mut lengths = Random(seed | 1);
+            let (mut data, mut expected) = (vec![0; 50_000], vec![0; 50_000]);
+            for number in 1..800u32 {
+                let length = medium(&mut lengths);
+                // Sender and receiver begin about the same time, so each is the first now and then.
+                if rank.rank == 0 {
+                    fill(&mut data[..length], 0, number);
+                    rank.receive(1, 9, &mut []);
+                    (0..random.below(100)).for_each(|_| std::hint::spin_loop());
+                    rank.send(1, 5, &mut data[..length], Mode::Standard);
+                    sent.store(number as usize, Ordering::Release);
+                } else {
+                    rank.send(0, 9, &mut [], Mode::Standard);
+                    (0..random.below(400)).for_each(|_| std::hint::spin_loop());
+                    let request = rank.irecv(0, 5, &mut data);
+                    let mut looks = 0;
+                    while sent.load(Ordering::Acquire) != number as usize {
+                        std::hint::spin_loop();
+                        looks += 1;
+                        assert!(looks < LOOKS, "message {number} waits for a call of its receiver");
+                    }
+                    assert_eq!(rank.wait(request).bytes(), length as u64);
+                    fill(&mut expected[..length], 0, number);
+                    assert!(data[..length] == expected[..length], "message {number} of {length} bytes");
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn medium_messages_of_any_layout_arrive_whole_and_may_be_overtaken() {
+    let seed = seed();
+    for spins in [0, 300, 4000] {
+        run(2, Limits { spins, ..Limits::default() }, |rank| {
+            let mut lengths = Random(seed | 1);
+            let mut wide = vec![0; 100_000];
+            for number in 0..500u32 {
+                let length = medium(&mut lengths);
+                let (strided, overtaken) = (lengths.below(3), lengths.below(3) == 0);
+                let every_second = Datatype::vector(length as i64, 1, 2, byte()).unwrap();
+                every_second.commit();
+                // At most one side's data has gaps.
+                let has_gaps = strided == rank.rank.into();
+                let step = if has_gaps { 2 } else { 1 };
+                let value = |i: usize| (i as u32 ^ number.wrapping_mul(7)) as u8;
+                let data = if has_gaps {
+                    unsafe { Buffer::new(wide.as_mut_ptr(), 1, &every_second) }
+                } else {
+                    buffer(&mut wide[..length])
+                };
+                if rank.rank == 0 {
+                    (0..length).for_each(|i| wide[i * step] = value(i));
+                    let send = || unsafe {
+                        rank.engine.send(rank.me, 1, envelope(0, 5), data, Mode::Standard);
+                    };
+                    if overtaken {
+                        let request = rank.isend(1, 6, &mut [], Mode::Standard);
+                        send();
+                        rank.wait(request);
+                        rank.send(1, 7, &mut [], Mode::Standard);
+                    } else {
+                        send();
+                    }
+                } else {
+                    wide.fill(0xee);
+                    let (status, result) =
+                        unsafe { rank.engine.receive(rank.me, Some(0), envelope(0, 5), data) };
+                    result.unwrap();
+                    assert_eq!(status.bytes(), length as u64);
+                    let wrong = (0..length).find(|&i| wide[i * step] != value(i));
+                    assert_eq!(wrong, None, "message {number} of {length} bytes");
+                    if overtaken {
+                        rank.receive(0, 6, &mut []);
+                        rank.receive(0, 7, &mut []);
+                    }
+                }
+            }
+        });
+    }
+}
