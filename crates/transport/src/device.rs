@@ -1,0 +1,165 @@
+//! The interface between devices and the layers above.
+#![allow(unsafe_code)] // Declares functions that get memory by address; the devices say what they do with it.
+
+use core::fmt;
+use std::time::Duration;
+
+/// The number of a node process in the job.
+pub type Node = u32;
+
+/// The longest header, in bytes.
+pub const MAX_HEADER: usize = 64;
+
+/// A separate ordered stream to the same peer.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Channel {
+    /// Messages of ranks.
+    PointToPoint,
+    /// Steps of collectives, and what node processes agree on.
+    Collective,
+}
+
+impl Channel {
+    /// All channels, in the order of their numbers.
+    pub const ALL: [Self; 2] = [Self::PointToPoint, Self::Collective];
+}
+
+/// What a device can do, and up to which size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Capabilities {
+    /// The longest payload, in bytes, that [`Device::send`] takes.
+    pub eager: usize,
+    /// Whether [`Device::read`] works: the target's memory can be read without its help.
+    pub remote_read: bool,
+}
+
+/// Why a message was not taken. The caller still has it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// There is no room now. Poll, and try again.
+    Full,
+    /// The peer is gone; nothing will ever get there.
+    Lost {
+        /// What happened, in words: which peer, which cause.
+        reason: String,
+    },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full => f.write_str("no room for the message at present"),
+            Self::Lost { reason } => f.write_str(reason),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// A message whose header is there.
+#[derive(Clone, Copy, Debug)]
+pub struct Arriving<'a> {
+    /// Who sent it.
+    pub from: Node,
+    /// On which channel.
+    pub channel: Channel,
+    /// The header, as given to the sender's device.
+    pub header: &'a [u8],
+    /// The length of the whole payload.
+    pub bytes: u64,
+    /// What of the payload is there already, from its start: all of it for a message sent with [`Device::send`].
+    pub present: &'a [u8],
+}
+
+/// Where the payload of an arriving message goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Placement {
+    /// The handler has taken what it needs; the device forgets the message. What is not present yet is dropped.
+    Taken,
+    /// Into memory that stays valid until [`Handler::placed`] is called with the token. Bytes past `capacity` are dropped.
+    Memory {
+        /// Where the payload begins.
+        address: *mut u8,
+        /// How many bytes there is room for.
+        capacity: u64,
+        /// Comes back when the payload is there.
+        token: u64,
+    },
+}
+
+/// What the layers above do for a device. A device calls these from [`Device::poll`], for one message of a channel and
+/// peer after the other. A handler neither waits nor polls; it may send.
+pub trait Handler: Sync {
+    /// Says where an arriving message goes, or takes it at once.
+    fn arrive(&self, message: Arriving<'_>) -> Placement;
+
+    /// The payload whose placement had this token is there.
+    fn placed(&self, from: Node, channel: Channel, token: u64);
+
+    /// The memory of the message that was started with this token may be used again.
+    fn sent(&self, to: Node, channel: Channel, token: u64);
+
+    /// The peer is gone: no message will come from it or get to it any more. Called once per peer.
+    fn lost(&self, peer: Node, reason: &str);
+}
+
+/// A way to the other node processes.
+///
+/// All functions may be called by many threads at once. None but [`Device::sleep`] waits.
+pub trait Device: Send + Sync {
+    /// Returns the device's name, as settings and reports call it.
+    fn name(&self) -> &'static str;
+
+    /// Returns this process's number.
+    fn node(&self) -> Node;
+
+    /// Returns the number of node processes.
+    fn nodes(&self) -> u32;
+
+    /// Returns what the device can do towards a peer.
+    fn capabilities(&self, peer: Node) -> Capabilities;
+
+    /// Sends a message whose payload is at most [`Capabilities::eager`] bytes. Both have been taken when it returns.
+    ///
+    /// # Errors
+    /// [`Refusal::Full`], [`Refusal::Lost`].
+    fn send(&self, to: Node, channel: Channel, header: &[u8], payload: &[u8]) -> Result<(), Refusal>;
+
+    /// Sends a message of any length from memory that the caller leaves alone until [`Handler::sent`] is called with the
+    /// token.
+    ///
+    /// # Errors
+    /// [`Refusal::Full`], [`Refusal::Lost`]: `sent` will not be called.
+    ///
+    /// # Safety
+    /// `address` is readable for `bytes` bytes until then.
+    unsafe fn start(
+        &self,
+        to: Node,
+        channel: Channel,
+        header: &[u8],
+        address: *const u8,
+        bytes: u64,
+        token: u64,
+    ) -> Result<(), Refusal>;
+
+    /// Reads memory of a peer, where [`Capabilities::remote_read`] says so. The data is there when it returns.
+    ///
+    /// # Errors
+    /// [`Refusal::Lost`] if the peer is gone or the memory cannot be read.
+    ///
+    /// # Safety
+    /// `target` is writable for `bytes` bytes, and nobody else uses it.
+    unsafe fn read(&self, peer: Node, address: u64, target: *mut u8, bytes: u64) -> Result<(), Refusal>;
+
+    /// Delivers what has arrived and goes on with what was started. Returns whether anything happened. If another thread
+    /// is polling, this returns at once.
+    fn poll(&self, handler: &dyn Handler) -> bool;
+
+    /// Sleeps until something may have arrived, [`Device::wake`] is called, or the time is over. Once a wake-up from
+    /// either can no longer be missed, asks `is_idle` whether to go to sleep at all.
+    fn sleep(&self, limit: Duration, is_idle: &dyn Fn() -> bool);
+
+    /// Wakes whoever sleeps in [`Device::sleep`]. Cheap if nobody does.
+    fn wake(&self);
+}

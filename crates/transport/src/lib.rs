@@ -1,0 +1,20 @@
+//! Messages between node processes: what a [`Device`] does for the layers above, and what they do for it ([`Handler`]).
+//!
+//! A job's node processes are numbered; a node process holds one rank or many ([`Places`] says which). The interface is
+//! one of *active messages*: a sender gives a header and a payload; at the target the header handler says where the
+//! payload goes, and a completion handler runs when it is there. Nothing here knows ranks' queues, communicators or
+//! collectives: `p2p` and `coll` bring their own headers, each on its own [`Channel`].
+//!
+//! # Order and reliability
+//! Messages on one channel from one node process to another arrive once, whole, and in the order in which they were sent,
+//! or the connection is lost and said to be. Nothing is promised between channels or between senders.
+//!
+//! # Memory
+//! A device holds a bounded number of bytes per peer. When that is used up [`Device::send`] says [`Refusal::Full`], and
+//! the sender keeps what it has; no device queues without bound.
+
+mod device;
+mod places;
+
+pub use device::{Arriving, Capabilities, Channel, Device, Handler, MAX_HEADER, Node, Placement, Refusal};
+pub use places::{Place, Places};
