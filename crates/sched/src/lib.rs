@@ -14,6 +14,7 @@
 //!
 //! Built with `--cfg loom` only the protocols are compiled, for the model checker.
 
+mod ready;
 mod state;
 
 #[cfg(loom)]

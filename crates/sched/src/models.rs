@@ -1,5 +1,5 @@
-//! Models of the protocols between workers, for loom: the inbox with a worker that falls asleep, the run queue with a
-//! thief, and the wait set. The parking state's own model is beside it, in [`state`](crate::state).
+//! Models of the protocols between workers, for loom: what waits for a worker, with senders, thieves, the monitor and the
+//! worker's sleep ([`ready`](crate::ready) itself), and the wait set. The parking state's own model is beside it, in [`state`](crate::state).
 //!
 //! Items that live for ever are leaked in each run of a model, as they are outside of models.
 #![cfg(test)]
@@ -7,9 +7,9 @@
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use loom::thread;
-use weft_sync::Biased;
-use weft_sync::facade::fence_after_rmw;
 use weft_sync::queue::{Chain, Gathering, Inbox, Linked, Links, RunQueue};
+
+use crate::ready::Ready;
 
 struct Item {
     links: Links<Item>,
@@ -38,25 +38,78 @@ fn bounded(body: impl Fn() + Sync + Send + 'static) {
     builder.check(body);
 }
 
-/// A pusher adds while the owner falls asleep. Either the owner sees the item, or the pusher sees that it sleeps.
+/// Others send while the worker falls asleep. Either it sees what they sent, or one of them sees that it sleeps.
 #[test]
-fn a_push_to_a_sleeping_worker_wakes_it() {
+fn sending_to_a_sleeping_worker_wakes_it() {
     bounded(|| {
-        let shared = Arc::new((Inbox::<Item>::new(), AtomicUsize::new(0), AtomicBool::new(false)));
-        let pusher = {
-            let shared = shared.clone();
+        let ready = Arc::new(Ready::<Item>::new());
+        let sender = {
+            let ready = ready.clone();
+            thread::spawn(move || ready.send(Chain::one(item())))
+        };
+        let asleep = ready.fall_asleep();
+        let woken = sender.join().unwrap();
+        assert!(!asleep || woken, "asleep with work in the inbox");
+    });
+}
+
+/// Two ranks that waited for one event are sent to a worker that falls asleep, while a thief takes one of them: it drains
+/// the inbox into the queue and leaves the other there.
+#[test]
+fn what_a_thief_leaves_is_seen_by_a_worker_that_falls_asleep() {
+    bounded(|| {
+        let ready = Arc::new(Ready::<Item>::new());
+        let sender = {
+            let ready = ready.clone();
             thread::spawn(move || {
-                shared.0.push(Chain::one(item()));
-                if shared.1.load(SeqCst) == 1 && shared.1.swap(0, SeqCst) == 1 {
-                    shared.2.store(true, Release); // The wake system call.
-                }
+                let waiting = Gathering::new();
+                waiting.add(item());
+                waiting.add(item());
+                ready.send(waiting.take().unwrap())
             })
         };
-        shared.1.swap(1, SeqCst);
-        fence_after_rmw();
-        let seen = !shared.0.is_empty();
-        pusher.join().unwrap();
-        assert!(seen || shared.2.load(Acquire), "asleep with work in the inbox");
+        let thief = {
+            let ready = ready.clone();
+            thread::spawn(move || {
+                let loot = RunQueue::new();
+                ready.steal(&loot, 8);
+            })
+        };
+        let asleep = ready.fall_asleep();
+        let woken = sender.join().unwrap();
+        thief.join().unwrap();
+        assert!(!asleep || woken || ready.is_empty(), "asleep with work in the queue");
+    });
+}
+
+/// The monitor moves what waits for a stuck worker to one that falls asleep, while somebody sends to the stuck one:
+/// nothing is left where nobody looks.
+#[test]
+fn what_the_monitor_moves_is_seen_by_a_worker_that_falls_asleep() {
+    bounded(|| {
+        let workers = Arc::new([Ready::<Item>::new(), Ready::new()]);
+        let sender = {
+            let workers = workers.clone();
+            thread::spawn(move || workers[0].send(Chain::one(item())))
+        };
+        let monitor = {
+            let workers = workers.clone();
+            thread::spawn(move || {
+                let loot = RunQueue::new();
+                workers[0].take_all(&loot);
+                while let Some(item) = loot.pop() {
+                    workers[1].send_silently(Chain::one(item));
+                }
+                workers[1].rouse()
+            })
+        };
+        let asleep = workers[1].fall_asleep();
+        let woken = monitor.join().unwrap();
+        sender.join().unwrap();
+        assert!(!asleep || woken || workers[1].is_empty(), "asleep with work in the inbox");
+        // What the monitor was too early for, the stuck worker finds itself.
+        let waiting = workers.iter().filter_map(|w| w.pop()).count();
+        assert_eq!(waiting, 1);
     });
 }
 
@@ -64,35 +117,29 @@ fn a_push_to_a_sleeping_worker_wakes_it() {
 #[test]
 fn a_thief_and_the_owner_never_run_the_same_rank() {
     bounded(|| {
-        let shared = Arc::new((Biased::new(RunQueue::<Item>::new()), Inbox::<Item>::new()));
+        let ready = Arc::new(Ready::<Item>::new());
         let items = [item(), item()];
+        let run = |item: &'static Item| {
+            item.runs.fetch_add(1, Relaxed);
+        };
         let thief = {
-            let shared = shared.clone();
+            let ready = ready.clone();
             thread::spawn(move || {
                 let loot = RunQueue::new();
-                shared.0.visit(|queue| {
-                    shared.1.drain_to(queue);
-                    queue.split(&loot, 8);
-                });
+                ready.steal(&loot, 8);
                 while let Some(item) = loot.pop() {
-                    item.runs.fetch_add(1, Relaxed);
+                    run(item);
                 }
             })
         };
-        shared.1.push(Chain::one(items[0]));
-        shared.0.owner(|queue| queue.push(Chain::one(items[1])));
+        let _awake = ready.send(Chain::one(items[0]));
+        ready.push(Chain::one(items[1]));
         for _ in 0..2 {
-            let next = shared.0.owner(|queue| {
-                shared.1.drain_to(queue);
-                queue.pop()
-            });
-            if let Some(item) = next {
-                item.runs.fetch_add(1, Relaxed);
-            }
+            ready.pop().into_iter().for_each(run);
         }
         thief.join().unwrap();
-        while let Some(item) = shared.0.owner(RunQueue::pop) {
-            item.runs.fetch_add(1, Relaxed);
+        while let Some(item) = ready.pop() {
+            run(item);
         }
         for item in items {
             assert_eq!(item.runs.load(Relaxed), 1);
@@ -116,12 +163,7 @@ fn everybody_in_a_wait_set_is_woken_once() {
                     }
                     shared.0.add(me);
                     if shared.1.load(Acquire) {
-                        shared
-                            .0
-                            .take()
-                            .into_iter()
-                            .flatten()
-                            .for_each(|i| drop(i.runs.fetch_add(1, Relaxed)));
+                        run_all(&shared.0);
                     }
                     Some(me)
                 })

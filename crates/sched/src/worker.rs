@@ -1,20 +1,15 @@
 //! Workers: kernel threads that run ranks.
 //!
-//! A worker has a queue of runnable ranks that it takes from at each switch, an inbox for ranks that others made
-//! runnable, and a context of its own (the *idle context*) that runs when no rank does.
+//! A worker has ranks that wait for it ([`ready`](crate::ready): the queue it takes from at each switch, the inbox that
+//! others send to, its sleep) and a context of its own (the *idle context*) that runs when no rank does.
 //!
 //! Who touches what:
-//! - `queue`: the context that runs on the worker's kernel thread (a rank's or the idle one; never two at once) as its
-//!   owner; thieves and the monitor as visitors.
-//! - `remote.inbox`: anybody pushes; whoever has the queue drains it.
-//! - `remote.sleep`: `AWAKE` → `SLEEPING` by the worker, back by the worker or by whoever wakes it.
-//! - `remote.substitute`: where ranks whose home this is are sent; itself, but for while it is stuck. Written by the
+//! - `ready`: see there.
+//! - `substitute`: where ranks whose home this is are sent; itself, but for while it is stuck. Written by the
 //!   monitor (another worker) and by the worker (itself again).
 //! - `handoff`: by the worker's kernel thread only.
 //!
 //! Races closed:
-//! - *Pushed while falling asleep*: the sleeper writes `SLEEPING`, then looks into the inbox; the pusher pushes, then
-//!   looks at `sleep`; both with a full barrier between, so one sees the other.
 //! - *Two ranks that leave two workers towards each other*: each would wait for the other to be off its core. So a
 //!   rank's context never waits: it hands the rank to its worker's idle context, which nobody waits for.
 //! - *A rank taken by a thief while it is still leaving*: `on_core` tells, see [`context`](crate::context).
@@ -25,17 +20,15 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use core::time::Duration;
 
 use weft_base::settings::POLL_US;
-use weft_sync::queue::{Chain, Inbox, RunQueue};
-use weft_sync::{Biased, CachePadded};
+use weft_sync::CachePadded;
+use weft_sync::queue::{Chain, RunQueue};
 use weft_sys::{clock, cpu, futex};
 
 use crate::context::{self, Context};
 use crate::foreign::is_crowded;
 use crate::pool::Pool;
+use crate::ready::{Ready, SLEEPING};
 use crate::thread::{Thread, known};
-
-const AWAKE: u32 = 0;
-const SLEEPING: u32 = 1;
 
 /// How many ranks a thief takes at most.
 const STEAL: usize = 64;
@@ -43,7 +36,7 @@ const STEAL: usize = 64;
 /// A kernel thread that runs ranks.
 #[repr(C, align(128))]
 pub(crate) struct Worker {
-    queue: Biased<RunQueue<Thread>>,
+    ready: Ready<Thread>,
     context: Context,
     handoff: Cell<Option<&'static Thread>>,
     switches: AtomicU32,
@@ -53,13 +46,7 @@ pub(crate) struct Worker {
     pub(crate) is_home: bool,
     several: AtomicBool,
     pub(crate) kernel_thread: AtomicU32,
-    remote: CachePadded<Remote>,
-}
-
-struct Remote {
-    inbox: Inbox<Thread>,
-    sleep: AtomicU32,
-    substitute: AtomicPtr<Worker>,
+    substitute: CachePadded<AtomicPtr<Worker>>,
 }
 
 // SAFETY: everything is atomic but `handoff`, which only the worker's kernel thread touches.
@@ -70,7 +57,7 @@ unsafe impl Send for Worker {}
 impl Worker {
     pub(crate) fn new(index: usize, is_home: bool) -> Self {
         Self {
-            queue: Biased::new(RunQueue::new()),
+            ready: Ready::new(),
             context: Context::running(),
             handoff: Cell::new(None),
             switches: AtomicU32::new(0),
@@ -79,11 +66,7 @@ impl Worker {
             is_home,
             several: AtomicBool::new(false),
             kernel_thread: AtomicU32::new(0),
-            remote: CachePadded(Remote {
-                inbox: Inbox::new(),
-                sleep: AtomicU32::new(AWAKE),
-                substitute: AtomicPtr::default(),
-            }),
+            substitute: CachePadded(AtomicPtr::default()),
         }
     }
 
@@ -98,25 +81,25 @@ impl Worker {
     #[inline]
     pub(crate) fn destination(&'static self) -> &'static Worker {
         // SAFETY: null or a `&'static Worker`.
-        unsafe { self.remote.substitute.load(Ordering::Relaxed).as_ref() }.unwrap_or(self)
+        unsafe { self.substitute.load(Ordering::Relaxed).as_ref() }.unwrap_or(self)
     }
 
     /// Sends ranks at home here to another worker, or (`None`) here again.
     pub(crate) fn set_substitute(&self, other: Option<&'static Worker>) {
         let pointer = other.map_or(core::ptr::null_mut(), |w| core::ptr::from_ref(w).cast_mut());
-        self.remote.substitute.store(pointer, Ordering::Relaxed);
+        self.substitute.store(pointer, Ordering::Relaxed);
     }
 
     /// Tells whether ranks at home here are sent elsewhere.
     pub(crate) fn has_substitute(&self) -> bool {
-        !self.remote.substitute.load(Ordering::Relaxed).is_null()
+        !self.substitute.load(Ordering::Relaxed).is_null()
     }
 
     /// Adds runnable ranks, which the caller holds alone, and wakes the worker if it sleeps.
     #[inline]
     pub(crate) fn enqueue(&'static self, chain: Chain<Thread>) {
         if known().is_some_and(|me| core::ptr::eq(me.worker_pointer(), self)) {
-            self.queue.owner(|queue| queue.push(chain));
+            self.ready.push(chain);
         } else {
             self.send(chain);
         }
@@ -125,43 +108,30 @@ impl Worker {
     /// Adds runnable ranks from outside.
     #[inline]
     pub(crate) fn send(&self, chain: Chain<Thread>) {
-        self.remote.inbox.push(chain);
-        self.wake();
+        if self.ready.send(chain) {
+            self.wake_kernel_thread();
+        }
     }
 
     /// Wakes the worker if it sleeps.
     #[inline]
     pub(crate) fn wake(&self) {
-        if self.remote.sleep.load(Ordering::SeqCst) == SLEEPING {
-            self.wake_slow();
+        if self.ready.rouse() {
+            self.wake_kernel_thread();
         }
     }
 
     #[cold]
-    fn wake_slow(&self) {
-        if self.remote.sleep.swap(AWAKE, Ordering::SeqCst) == SLEEPING {
-            futex::wake(&self.remote.sleep, 1);
-        }
+    fn wake_kernel_thread(&self) {
+        futex::wake(self.ready.sleep_word(), 1);
     }
 
     // --- switching -------------------------------------------------------------------------------------------
 
-    /// Takes the next runnable rank. Called on the worker's kernel thread.
-    #[inline]
-    fn next(&self) -> Option<&'static Thread> {
-        let inbox = &self.remote.inbox;
-        self.queue.owner(|queue| {
-            if !inbox.is_empty() {
-                inbox.drain_to(queue);
-            }
-            queue.pop()
-        })
-    }
-
     /// Leaves the calling rank, which waits or is in a queue, for the next one. Returns when it is resumed.
     #[inline]
     pub(crate) fn leave(&'static self, me: &'static Thread) {
-        match self.next() {
+        match self.ready.pop() {
             Some(next) => self.switch_to(me, next),
             None => self.switch_to_idle(me),
         }
@@ -203,16 +173,7 @@ impl Worker {
 
     /// Puts the calling rank behind the runnable ones and switches to the first. Returns whether there was one.
     pub(crate) fn yield_now(&'static self, me: &'static Thread) -> bool {
-        let inbox = &self.remote.inbox;
-        let next = self.queue.owner(|queue| {
-            if !inbox.is_empty() {
-                inbox.drain_to(queue);
-            }
-            let next = queue.pop()?;
-            queue.push(Chain::one(me));
-            Some(next)
-        });
-        match next {
+        match self.ready.exchange(me) {
             Some(next) => {
                 self.switch_to(me, next);
                 true
@@ -231,7 +192,7 @@ impl Worker {
     /// Tells whether no rank waits for this worker.
     #[inline]
     pub(crate) fn nothing_waits(&self) -> bool {
-        self.queue.look().is_empty() && self.remote.inbox.is_empty()
+        self.ready.is_empty()
     }
 
     #[inline]
@@ -248,13 +209,13 @@ impl Worker {
         unsafe { self.context.adopt_thread_pointer() };
         let mut not_ready = 0u32;
         loop {
-            let Some(next) = self.handoff.take().or_else(|| self.next()) else {
+            let Some(next) = self.handoff.take().or_else(|| self.ready.pop()) else {
                 self.idle(pool);
                 continue;
             };
             if next.context.on_core() {
                 // Another kernel thread is about to finish saving it, unless it lost its core.
-                self.queue.owner(|queue| queue.push(Chain::one(next)));
+                self.ready.push(Chain::one(next));
                 not_ready += 1;
                 if not_ready.is_multiple_of(64) {
                     cpu::yield_core()
@@ -279,7 +240,7 @@ impl Worker {
             let end = clock::ticks() + POLL_US.get() * clock::ticks_per_us();
             loop {
                 for _ in 0..32 {
-                    if !self.remote.inbox.is_empty() {
+                    if !self.nothing_waits() {
                         return;
                     }
                     core::hint::spin_loop();
@@ -295,21 +256,20 @@ impl Worker {
                 return;
             }
         }
-        self.remote.sleep.swap(SLEEPING, Ordering::SeqCst);
-        weft_sync::facade::fence_after_rmw();
-        if self.remote.inbox.is_empty() {
+        if self.ready.fall_asleep() {
+            let word = self.ready.sleep_word();
             pool.worker_sleeps();
-            while self.remote.sleep.load(Ordering::Acquire) == SLEEPING {
-                if !futex::wait_for(&self.remote.sleep, SLEEPING, Some(Duration::from_secs(3600))) {
+            while word.load(Ordering::Acquire) == SLEEPING {
+                if !futex::wait_for(word, SLEEPING, Some(Duration::from_secs(3600))) {
                     break;
                 }
             }
             pool.worker_wakes();
-        }
-        self.remote.sleep.store(AWAKE, Ordering::SeqCst);
-        if self.is_home && self.remote.inbox.is_empty() {
-            // Woken without work: by the monitor, to help another worker.
-            self.steal(pool);
+            self.ready.stay_awake();
+            if self.is_home && self.nothing_waits() {
+                // Woken without work: by the monitor, to help another worker.
+                self.steal(pool);
+            }
         }
     }
 
@@ -322,12 +282,9 @@ impl Worker {
                 continue;
             }
             let loot = RunQueue::new();
-            victim.queue.visit(|queue| {
-                victim.remote.inbox.drain_to(queue);
-                queue.split(&loot, STEAL);
-            });
+            victim.ready.steal(&loot, STEAL);
             if !loot.is_empty() {
-                self.queue.owner(|queue| loot.take_all(queue));
+                self.ready.adopt(&loot);
                 return true;
             }
         }
@@ -339,15 +296,12 @@ impl Worker {
     /// Moves all ranks that wait here to another worker. Returns false if the owner was in the way.
     pub(crate) fn move_all(&self, to: &Worker) -> bool {
         let loot = RunQueue::new();
-        let done = self.queue.visit(|queue| {
-            self.remote.inbox.drain_to(queue);
-            queue.take_all(&loot);
-        });
+        let done = self.ready.take_all(&loot);
         while let Some(thread) = loot.pop() {
-            to.remote.inbox.push(Chain::one(thread));
+            to.ready.send_silently(Chain::one(thread));
         }
         to.wake();
-        done.is_some()
+        done
     }
 
     pub(crate) fn switches(&self) -> u32 {
@@ -361,6 +315,6 @@ impl Worker {
     }
 
     pub(crate) fn is_asleep(&self) -> bool {
-        self.remote.sleep.load(Ordering::SeqCst) == SLEEPING
+        self.ready.is_asleep()
     }
 }
