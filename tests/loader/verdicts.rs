@@ -276,7 +276,9 @@ fn files_that_are_no_programs_are_told_apart() {
     refused(&shop.folder, ErrorKind::Unreadable);
     refused(&executable("empty", b""), ErrorKind::NotElf);
     refused(&executable("text", b"hello"), ErrorKind::NotElf);
-    refused(&executable("a script", b"#!/bin/sh\nexit 0\n"), ErrorKind::Script);
+    let script = executable("a script", b"#!/bin/sh\nexit 0\n");
+    processes(&script, &[ReasonKind::Script]);
+    assert_eq!(Program::prepare(&script, OURS).expect_err("a refusal").kind, ErrorKind::Script);
     refused(&shop.write("plain.txt", "hello"), ErrorKind::NotExecutable);
     let program = shop.program("program", HELLO, &[]);
     let bytes = std::fs::read(&program).expect("the program");

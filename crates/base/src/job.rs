@@ -1,11 +1,57 @@
-//! What `mpirun` tells a node process ([`Job`]), and what the node process reports ([`Report`]): one JSON document in
-//! an inherited file, and JSON lines on a socket.
+//! What `mpirun` tells a node process ([`Job`] and [`Handover`]), and what the node process reports ([`Report`]): one
+//! JSON document in an inherited file, the same for all node processes of the job, and JSON lines on a socket.
 
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 
-/// A job as one node process sees it.
+/// The variable that tells a program that it is a node process of a job: a [`Handover`].
+pub const HANDOVER: &str = "WEFT_NODE_PROCESS";
+
+/// The number of a descriptor that was not passed.
+pub const NO_FD: i32 = -1;
+
+/// What differs between the node processes of a job: the descriptors they inherit, and their number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handover {
+    /// The file with the [`Job`].
+    pub job_fd: i32,
+    /// The socket on which to send [`Report`]s and receive [`Request`]s.
+    pub control_fd: i32,
+    /// The memory shared with the other node processes of this host; [`NO_FD`] if there are none.
+    pub segment_fd: i32,
+    /// The number of the node process.
+    pub node: u32,
+}
+
+impl fmt::Display for Handover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { job_fd, control_fd, segment_fd, node } = self;
+        write!(f, "{job_fd},{control_fd},{segment_fd},{node}")
+    }
+}
+
+impl FromStr for Handover {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is not what mpirun hands over: three descriptors and a number");
+        let numbers: Vec<i32> =
+            text.split(',').map(str::parse).collect::<Result<_, _>>().map_err(|_| wrong())?;
+        match numbers[..] {
+            [job_fd, control_fd, segment_fd, node]
+                if job_fd >= 0 && control_fd >= 0 && segment_fd >= NO_FD && node >= 0 =>
+            {
+                Ok(Self { job_fd, control_fd, segment_fd, node: node as u32 })
+            }
+            _ => Err(wrong()),
+        }
+    }
+}
+
+/// A job.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
 pub struct Job {
     /// The version of launcher and library; both must agree.
@@ -16,8 +62,9 @@ pub struct Job {
     pub settings: Vec<(String, String)>,
     /// Whether workers are bound to processors.
     pub bind: bool,
-    /// The socket on which to send [`Report`]s and receive [`Request`]s.
-    pub control_fd: i32,
+    /// The node process of each rank; empty if there is one node process.
+    #[serde(default)]
+    pub node_of: Vec<u32>,
     /// Says what is being done on standard error.
     pub verbose: bool,
 }
@@ -26,6 +73,27 @@ impl Job {
     /// Returns the number of ranks of all blocks.
     pub fn ranks(&self) -> u32 {
         self.blocks.iter().map(|block| block.ranks).sum()
+    }
+
+    /// Returns the ranks of a node process, ascending.
+    pub fn ranks_of(&self, node: u32) -> Vec<u32> {
+        let is_there = |&rank: &u32| self.node_of.get(rank as usize).map_or(node == 0, |&of| of == node);
+        (0..self.ranks()).filter(is_there).collect()
+    }
+
+    /// Returns the number of node processes.
+    pub fn nodes(&self) -> u32 {
+        self.node_of.iter().max().map_or(1, |last| last + 1)
+    }
+
+    /// Returns the block of a rank, by its number.
+    pub fn block_of(&self, rank: u32) -> usize {
+        let mut first = 0;
+        let holds = |block: &Block| {
+            first += block.ranks;
+            rank < first
+        };
+        self.blocks.iter().position(holds).unwrap_or(0)
     }
 }
 
@@ -132,6 +200,8 @@ pub enum Report {
         /// The calls it concerns.
         calls: Vec<(String, Place)>,
     },
+    /// The program of a node process has found the job and takes part in it: it will report its end.
+    Attached,
     /// The job could not be started or held.
     Failed {
         /// What, where, which value, what to do.
@@ -164,4 +234,18 @@ pub struct Place {
     pub offset: u64,
     /// The file.
     pub file: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handover_survives_its_text_and_nonsense_is_refused() {
+        let handover = Handover { job_fd: 7, control_fd: 12, segment_fd: NO_FD, node: 3 };
+        assert_eq!(handover.to_string().parse(), Ok(handover));
+        for text in ["", "1,2,3", "1,2,3,4,5", "1,2,-2,0", "-1,2,3,0", "1,2,3,x", "1,2,3,99999999999"] {
+            assert!(text.parse::<Handover>().is_err(), "{text}");
+        }
+    }
 }

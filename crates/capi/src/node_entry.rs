@@ -1,4 +1,4 @@
-//! The two symbols that `weft-node` looks up in the library.
+//! The two symbols that `weft-node` looks up in the library, and what runs when any other program loads it.
 #![allow(unsafe_code)] // Exported C functions with pointers.
 
 use core::ffi::{CStr, c_char, c_int};
@@ -27,3 +27,12 @@ pub unsafe extern "C" fn weft_node_main(
     };
     weft_runtime::node::main(&arguments, hooks)
 }
+
+/// Runs when the library is loaded, before the program's own constructors.
+extern "C" fn loaded() {
+    weft_runtime::attach::prepare();
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LOADED: extern "C" fn() = loaded;

@@ -71,6 +71,7 @@ const FLAGS: &[Flag] = &[
     flag("workers", &[], &["N"], "Run the ranks on N processors [default: all usable ones]"),
     flag("scheduler", &[], &["user|kernel"], "Who switches between ranks [default: user]"),
     flag("ranks-as", &[], &["threads|processes|auto"], "What a rank is [default: auto]"),
+    flag("ranks-per-process", &[], &["K"], "Run K ranks as threads in each of several processes"),
     flag("set", &[], &["NAME=VALUE"], "Change a setting; weft info --settings lists them"),
     flag("check", &[], &[], "Look for mistakes in the use of MPI and report them; --check=error also fails the job"),
     flag("initial-errhandler", &[], &["NAME"], "Error handler of MPI_COMM_WORLD, MPI_COMM_SELF and of errors outside the world model: mpi_errors_are_fatal [default], mpi_errors_abort or mpi_errors_return"),
@@ -148,6 +149,8 @@ pub struct CommandLine {
     pub settings: Vec<(String, String, String)>,
     /// `--ranks-as`
     pub ranks_as: RanksAs,
+    /// `--ranks-per-process`
+    pub ranks_per_process: Option<u32>,
     /// `--timeout`
     pub timeout: Option<Duration>,
     /// `-v`
@@ -162,11 +165,11 @@ impl CommandLine {
 
 fn command() -> Command {
     let mut command = Command::new("mpirun")
-        .about("Runs an MPI program: its ranks are threads of one process")
+        .about("Runs an MPI program: its ranks are threads of one process, or processes")
         .override_usage("mpirun [OPTIONS] PROGRAM [ARGUMENT]… [: [OPTIONS] PROGRAM [ARGUMENT]…]…")
         .after_help(
             "Exit code: that of the first rank that failed, 128 + the signal's number, or MPI_Abort's code.\n\
-             Standard input belongs to the ranks' common process; only rank 0 should read it.\n\
+             Standard input belongs to rank 0, or to the process of all ranks, where only rank 0 should read it.\n\
              Settings: --set, then WEFT_NAME in the environment, then files; weft info --settings explains all.\n\
              --check reports mistakes and leaves the exit code alone; with --check=error a job that would end\n\
              with 0 ends with 123 if there was a report.\n\
@@ -322,6 +325,9 @@ fn parse_block(line: &mut CommandLine, arguments: &[OsString]) -> Result<Block, 
         let choices =
             [("auto", RanksAs::Auto), ("threads", RanksAs::Threads), ("processes", RanksAs::Processes)];
         line.ranks_as = choice("ranks-as", value, &choices)?;
+    }
+    if let Some(value) = last("ranks-per-process") {
+        line.ranks_per_process = Some(number("--ranks-per-process", value)?);
     }
     if let Some(value) = last("bind-to") {
         // What a rank may be bound to elsewhere is never smaller than a processor.

@@ -4,7 +4,7 @@ use crate::flags::{RanksAs, Stop};
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use weft_loader::Verdict;
+use weft_loader::{ReasonKind, Verdict};
 
 /// The names under which programs need the library.
 pub const OURS: &[&str] = &["libmpi_abi.so.1", "libmpi_abi.so", "libmpi_abi.so.0"];
@@ -57,39 +57,43 @@ fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
-/// Checks that a program's ranks can run as was asked for.
+/// Returns why ranks of a program are to be processes, in lines; `None` if they can be threads as was asked for.
 ///
 /// # Errors
-/// Says why not, and the remedy.
-pub fn judge(path: &Path, ranks_as: RanksAs) -> Result<(), Stop> {
+/// Says why they can be neither, and the remedy.
+pub fn judge(path: &Path, ranks_as: RanksAs) -> Result<Option<Vec<String>>, Stop> {
     let shown = path.display();
-    if ranks_as == RanksAs::Processes {
-        let remedy = "leave --ranks-as out, or give it threads";
-        return Err(Stop::new(
-            crate::USAGE,
-            format!("--ranks-as processes: not possible in this version; {remedy}"),
-        ));
+    let verdict = weft_loader::examine(path, OURS);
+    let reasons = match &verdict {
+        Verdict::NotLoadable(error) => return Err(Stop::new(CANNOT_EXECUTE, error)),
+        _ if ranks_as == RanksAs::Processes => return Ok(Some(vec!["--ranks-as processes".into()])),
+        Verdict::Threads { .. } => return Ok(None),
+        Verdict::Processes { reasons, .. } => reasons,
+    };
+    let is_impossible = reasons.iter().any(|reason| reason.kind.is_impossible());
+    if ranks_as == RanksAs::Threads && !is_impossible {
+        return Ok(None);
     }
-    match weft_loader::examine(path, OURS) {
-        Verdict::Threads { .. } => Ok(()),
-        Verdict::NotLoadable(error) => Err(Stop::new(CANNOT_EXECUTE, error)),
-        verdict @ Verdict::Processes { .. } => {
-            let Verdict::Processes { reasons, .. } = &verdict else { unreachable!("matched above") };
-            if ranks_as == RanksAs::Threads && !reasons.iter().any(|reason| reason.kind.is_impossible()) {
-                return Ok(());
-            }
-            let mut text =
-                format!("{shown}: its ranks must be processes, which this version cannot start, because");
-            for reason in reasons {
-                text += &format!("\n  {reason}");
-            }
-            for remedy in verdict.remedies() {
-                text += &format!("\n  remedy: {remedy}");
-            }
-            if !reasons.iter().any(|reason| reason.kind.is_impossible()) {
-                text += "\n  or run them as threads all the same: --ranks-as threads";
-            }
-            Err(Stop::new(CANNOT_EXECUTE, text))
-        }
+    let is_foreign = reasons.iter().any(|reason| reason.kind == ReasonKind::OtherLibrary);
+    let lines = || reasons.iter().map(ToString::to_string);
+    if ranks_as == RanksAs::Auto && !is_foreign {
+        return Ok(Some(lines().collect()));
     }
+    let mut text = if is_foreign {
+        format!("{shown}: it cannot take part in a job of this library, because")
+    } else {
+        format!("{shown}: its ranks cannot be threads, because")
+    };
+    for reason in lines() {
+        text += &format!("\n  {reason}");
+    }
+    for remedy in verdict.remedies() {
+        text += &format!("\n  remedy: {remedy}");
+    }
+    text += if is_foreign {
+        "\n  or run it all the same: --ranks-as processes"
+    } else {
+        "\n  or leave --ranks-as out: they can be processes"
+    };
+    Err(Stop::new(CANNOT_EXECUTE, text))
 }

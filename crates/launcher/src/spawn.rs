@@ -1,14 +1,15 @@
-//! Starts the node process so that it cannot outlive `mpirun`.
+//! Starts the node processes so that they cannot outlive `mpirun`.
 #![allow(unsafe_code)] // Prepares the child between fork and exec, and makes descriptors by system calls.
 
 use crate::flags::Stop;
-use crate::plan::Plan;
+use crate::plan::{Kind, NodeProcess, Plan};
 use std::fs::File;
-use std::io::{Seek, Write};
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::io::Write;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
+use weft_base::job::{HANDOVER, Handover, NO_FD};
 
 /// A node process and the socket to it.
 #[derive(Debug)]
@@ -38,32 +39,90 @@ fn block_signals() {
     }
 }
 
-/// Starts the node process.
+/// Starts the node processes.
 ///
 /// # Errors
-/// Says which part of the installation or which system call failed.
-pub fn start(plan: &Plan) -> Result<Node, Stop> {
+/// Says which part of the installation or which system call failed. What was started before is ended.
+pub fn start(plan: &Plan) -> Result<Vec<Node>, Stop> {
     let fail = |what: &str, error: std::io::Error| Stop::new(1, format!("{what}: {error}"));
-    let (control, theirs) = UnixStream::pair().map_err(|error| fail("socketpair", error))?;
     let mut file = nameless_file().map_err(|error| fail("memfd_create", error))?;
-    let job = weft_base::job::Job { control_fd: theirs.as_raw_fd(), ..plan.job.clone() };
-    let text = serde_json::to_vec(&job).map_err(|error| fail("job description", error.into()))?;
-    file.write_all(&text).and_then(|()| file.rewind()).map_err(|error| fail("job description", error))?;
-    let passed = [file.as_raw_fd(), theirs.as_raw_fd()];
-    let mut command = Command::new(&plan.installation.node);
-    command.arg(passed[0].to_string()).env_clear().envs(&plan.environment);
-    if let Some(directory) = &plan.directory {
+    let text = serde_json::to_vec(&plan.job).map_err(|error| fail("job description", error.into()))?;
+    file.write_all(&text).map_err(|error| fail("job description", error))?;
+    let segment = match plan.nodes.len() {
+        1 => None,
+        count => Some(weft_local::segment::create(count as u32).map_err(|error| {
+            let remedy = "run fewer processes, or more ranks in each: --ranks-per-process K";
+            fail(&format!("memory shared by {count} processes ({remedy})"), error)
+        })?),
+    };
+    block_signals();
+    let mut nodes: Vec<Node> = Vec::with_capacity(plan.nodes.len());
+    for number in 0..plan.nodes.len() {
+        match start_one(plan, number, &file, segment.as_ref()) {
+            Ok(node) => nodes.push(node),
+            Err(stop) => {
+                for node in &mut nodes {
+                    let _ = node.child.kill();
+                    let _ = node.child.wait();
+                }
+                return Err(stop);
+            }
+        }
+    }
+    Ok(nodes)
+}
+
+/// Makes the command of a node process, but for what it inherits.
+fn command(plan: &Plan, node: &NodeProcess, handover: Handover) -> Command {
+    let mut command = match node.kind {
+        Kind::Threads => {
+            let mut command = Command::new(&plan.installation.node);
+            command.arg(handover.to_string()).env_clear().envs(&node.environment);
+            command
+        }
+        Kind::Program { rank, block } => {
+            let block = &plan.job.blocks[block];
+            let mut command = Command::new(&block.program);
+            let (name, arguments) = block.arguments.split_first().expect("the program's name comes first");
+            command.arg0(name).args(arguments).env_clear().envs(&node.environment);
+            command.env(HANDOVER, handover.to_string());
+            if rank != 0 {
+                command.stdin(Stdio::null());
+            }
+            command
+        }
+    };
+    if let Some(directory) = &node.directory {
         command.current_dir(directory);
     }
-    block_signals();
+    command
+}
+
+fn start_one(plan: &Plan, number: usize, job: &File, segment: Option<&OwnedFd>) -> Result<Node, Stop> {
+    let node = &plan.nodes[number];
+    let (control, theirs) =
+        UnixStream::pair().map_err(|error| Stop::new(1, format!("socketpair: {error}")))?;
+    let handover = Handover {
+        job_fd: job.as_raw_fd(),
+        control_fd: theirs.as_raw_fd(),
+        segment_fd: segment.map_or(NO_FD, AsRawFd::as_raw_fd),
+        node: number as u32,
+    };
+    let mut command = command(plan, node, handover);
+    let passed: [RawFd; 3] = [handover.job_fd, handover.control_fd, handover.segment_fd];
     let parent = std::process::id();
+    let processors = processor_set(&node.processors);
     let prepare = move || {
         // SAFETY: only system calls, each allowed between fork and exec.
         unsafe {
-            for fd in passed {
+            for fd in passed.into_iter().filter(|&fd| fd != NO_FD) {
                 if libc::fcntl(fd, libc::F_SETFD, 0) < 0 {
                     return Err(std::io::Error::last_os_error());
                 }
+            }
+            if let Some(set) = &processors {
+                // A refusal leaves the process where the kernel puts it, which is no error.
+                libc::sched_setaffinity(0, size_of_val(set), set);
             }
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
             // mpirun may have died before the line above took effect.
@@ -78,9 +137,30 @@ pub fn start(plan: &Plan) -> Result<Node, Stop> {
     };
     // SAFETY: `prepare` calls only what may be called between fork and exec.
     unsafe { command.pre_exec(prepare) };
-    let child = command.spawn().map_err(|error| {
-        let node = plan.installation.node.display();
-        Stop::new(1, format!("{node}: {error}; the installation is not complete, install weft again"))
+    let child = command.spawn().map_err(|error| match node.kind {
+        Kind::Threads => {
+            let file = plan.installation.node.display();
+            Stop::new(1, format!("{file}: {error}; the installation is not complete, install weft again"))
+        }
+        Kind::Program { rank, block } => {
+            let file = plan.job.blocks[block].program.display();
+            Stop::new(1, format!("rank {rank} cannot be started: {file}: {error}"))
+        }
     })?;
     Ok(Node { child, control })
+}
+
+/// Returns the kernel's form of a set of processors; none for all.
+fn processor_set(processors: &[usize]) -> Option<libc::cpu_set_t> {
+    if processors.is_empty() {
+        return None;
+    }
+    // SAFETY: plain data, for which zeros are valid; numbers past the set are left out.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        processors.iter().filter(|&&number| number < libc::CPU_SETSIZE as usize).for_each(|&number| {
+            libc::CPU_SET(number, &mut set);
+        });
+        Some(set)
+    }
 }

@@ -1,19 +1,21 @@
 //! Watches a running job: passes signals on, shows reports, and settles the exit code.
 //!
-//! One loop over three sources: signals (read from a descriptor), reports from the node process, and the clock. The
-//! node process says how the job ended; what it could not say (it was killed) its wait status does.
-#![allow(unsafe_code)] // signalfd, poll, kill and waitpid.
+//! One loop over three sources: signals (read from a descriptor), reports from the node processes, and the clock. A node
+//! process says how its part of the job ended; what it could not say (it was killed) its wait status does.
+#![allow(unsafe_code)] // signalfd, poll and kill.
 
 use crate::flags::Stop;
-use crate::plan::Plan;
-use crate::report::Printer;
+use crate::plan::{Kind, Plan};
+use crate::report::{Printer, signal_name};
 use crate::spawn::Node;
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 use weft_base::job::{Report, Request};
 
-/// How long the node process may take to go once the job has ended; then it is killed.
+/// How long node processes may take to go once the job has ended; then they are killed.
 const GRACE: Duration = Duration::from_millis(700);
 /// How long a program that handles SIGTERM or SIGINT itself may take.
 const SIGNAL_GRACE: Duration = Duration::from_secs(3);
@@ -40,28 +42,45 @@ pub fn signal_set() -> libc::sigset_t {
     }
 }
 
-struct Supervisor {
+/// A node process under watch.
+struct Watched {
     node: Node,
-    printer: Printer,
+    kind: Kind,
+    /// The begin of a report.
     pending: Vec<u8>,
-    /// The job's exit code, once known.
+    is_open: bool,
+    /// It takes part in the job. Until then a program may be one that has nothing to do with MPI.
+    is_attached: bool,
+    /// It has said how its part of the job ended.
+    has_reported: bool,
+    /// It has ended.
+    status: Option<ExitStatus>,
+}
+
+struct Supervisor {
+    nodes: Vec<Watched>,
+    printer: Printer,
+    /// The job's exit code, once it is known that the job ends.
     code: Option<i32>,
-    /// When to kill the node process.
+    /// The first code other than 0 with which ranks ended that had done with MPI.
+    late_code: Option<i32>,
+    /// When to kill the node processes.
     kill_at: Option<Instant>,
     /// When to ask what the ranks are doing and give up.
     timeout_at: Option<Instant>,
     timeout: Option<Duration>,
-    control_open: bool,
+    /// How many node processes have yet to answer what their ranks are doing.
+    asked: usize,
     killed: bool,
     signalled: Option<i32>,
     findings_fail: bool,
 }
 
-/// Watches a job until its process is gone; returns the exit code.
+/// Watches a job until its processes are gone; returns the exit code.
 ///
 /// # Errors
 /// System calls that failed.
-pub fn supervise(node: Node, plan: &Plan) -> Result<i32, Stop> {
+pub fn supervise(nodes: Vec<Node>, plan: &Plan) -> Result<i32, Stop> {
     let set = signal_set();
     // SAFETY: a signal set; the result is a new descriptor of ours.
     let signals = unsafe {
@@ -71,49 +90,94 @@ pub fn supervise(node: Node, plan: &Plan) -> Result<i32, Stop> {
         }
         OwnedFd::from_raw_fd(fd)
     };
-    let _ = node.control.set_nonblocking(true);
+    let watch = |(node, planned): (Node, &crate::plan::NodeProcess)| {
+        let _ = node.control.set_nonblocking(true);
+        Watched {
+            node,
+            kind: planned.kind,
+            pending: Vec::new(),
+            is_open: true,
+            is_attached: planned.kind == Kind::Threads,
+            has_reported: false,
+            status: None,
+        }
+    };
     let mut supervisor = Supervisor {
-        node,
+        nodes: nodes.into_iter().zip(&plan.nodes).map(watch).collect(),
         printer: Printer::default(),
-        pending: Vec::new(),
         code: None,
+        late_code: None,
         kill_at: None,
         timeout_at: plan.timeout.map(|timeout| Instant::now() + timeout),
         timeout: plan.timeout,
-        control_open: true,
+        asked: 0,
         killed: false,
         signalled: None,
         findings_fail: plan.findings_fail,
     };
-    supervisor.run(&signals)
+    Ok(supervisor.run(&signals))
+}
+
+impl Watched {
+    fn is_alive(&self) -> bool {
+        self.status.is_none()
+    }
+
+    fn send(&self, signal: i32) {
+        if self.is_alive() {
+            // SAFETY: the child has not been waited for, so the number is still its own.
+            unsafe { libc::kill(self.node.child.id() as i32, signal) };
+        }
+    }
+
+    /// Reads what has come; returns the reports.
+    fn read(&mut self) -> Vec<Report> {
+        let mut buffer = [0; 16384];
+        while self.is_open {
+            match self.node.control.read(&mut buffer) {
+                Ok(0) => self.is_open = false,
+                Ok(length) => self.pending.extend_from_slice(&buffer[..length]),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+        let Some(end) = self.pending.iter().rposition(|byte| *byte == b'\n') else { return Vec::new() };
+        let lines: Vec<u8> = self.pending.drain(..=end).collect();
+        let mut reports = Vec::new();
+        for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            match serde_json::from_slice(line) {
+                Ok(report) => reports.push(report),
+                Err(error) => eprintln!("mpirun: a report that makes no sense ({error})"),
+            }
+        }
+        reports
+    }
 }
 
 impl Supervisor {
-    fn run(&mut self, signals: &OwnedFd) -> Result<i32, Stop> {
+    fn run(&mut self, signals: &OwnedFd) -> i32 {
         loop {
-            let mut sources =
-                [(signals.as_raw_fd(), true), (self.node.control.as_raw_fd(), self.control_open)].map(
-                    |(fd, open)| libc::pollfd {
-                        fd: if open { fd } else { -1 },
-                        events: libc::POLLIN,
-                        revents: 0,
-                    },
-                );
+            let source = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+            let mut sources = vec![source(signals.as_raw_fd())];
+            let fd = |node: &Watched| if node.is_open { node.node.control.as_raw_fd() } else { -1 };
+            sources.extend(self.nodes.iter().map(|node| source(fd(node))));
             let deadline = [self.kill_at, self.timeout_at].into_iter().flatten().min();
             // Rounded up, so that the loop does not spin in the last millisecond.
             let wait_ms = deadline.map_or(-1, |at| {
                 at.saturating_duration_since(Instant::now()).as_millis().min(1_000_000) as i32 + 1
             });
-            // SAFETY: an array of two on the stack.
-            unsafe { libc::poll(sources.as_mut_ptr(), 2, wait_ms) };
-            if sources[1].revents != 0 {
-                self.read_reports();
+            // SAFETY: an array that lives through the call.
+            unsafe { libc::poll(sources.as_mut_ptr(), sources.len() as libc::nfds_t, wait_ms) };
+            for (index, source) in sources[1..].iter().enumerate() {
+                if source.revents != 0 {
+                    self.read_reports(index);
+                }
             }
             if sources[0].revents != 0 {
                 self.read_signals(signals);
-                if let Ok(Some(status)) = self.node.child.try_wait() {
-                    self.read_reports();
-                    return Ok(self.finish(status));
+                self.reap();
+                if self.nodes.iter().all(|node| !node.is_alive()) {
+                    return self.finish();
                 }
             }
             let now = Instant::now();
@@ -126,10 +190,16 @@ impl Supervisor {
         }
     }
 
+    fn alive(&mut self) -> impl Iterator<Item = &mut Watched> {
+        self.nodes.iter_mut().filter(|node| node.is_alive())
+    }
+
     fn kill(&mut self) {
         self.killed = true;
         self.kill_at = None;
-        let _ = self.node.child.kill();
+        for node in self.alive() {
+            let _ = node.node.child.kill();
+        }
     }
 
     /// The time is over: the ranks' states are printed when they arrive, then the job is killed.
@@ -137,22 +207,25 @@ impl Supervisor {
         self.timeout_at = None;
         let seconds = self.timeout.unwrap_or_default().as_secs_f64();
         eprintln!("mpirun: the job did not end within {seconds} s (--timeout)");
-        self.settle(TIMED_OUT, GRACE);
-        if let Ok(mut request) = serde_json::to_vec(&Request::DescribeRanks) {
-            request.push(b'\n');
-            let _ = self.node.control.write_all(&request);
+        self.code.get_or_insert(TIMED_OUT);
+        self.kill_at.get_or_insert(Instant::now() + GRACE);
+        let Ok(mut request) = serde_json::to_vec(&Request::DescribeRanks) else { return };
+        request.push(b'\n');
+        let ask = |node: &mut Watched| node.is_attached && node.node.control.write_all(&request).is_ok();
+        self.asked = self.alive().map(ask).filter(|asked| *asked).count();
+        if self.asked == 0 {
+            self.kill();
         }
     }
 
-    /// Notes the job's exit code, if none is known yet, and gives the node process time to go.
+    /// Notes the job's exit code, if none is known yet, and gives the node processes time to go.
     fn settle(&mut self, code: i32, grace: Duration) {
+        if self.code.is_none() && self.nodes.len() > 1 {
+            // They do not know of each other's end.
+            self.alive().filter(|node| !node.has_reported).for_each(|node| node.send(libc::SIGTERM));
+        }
         self.code.get_or_insert(code);
         self.kill_at.get_or_insert(Instant::now() + grace);
-    }
-
-    fn send(&self, signal: i32) {
-        // SAFETY: the child has not been waited for, so the number is still its own.
-        unsafe { libc::kill(self.node.child.id() as i32, signal) };
     }
 
     fn read_signals(&mut self, signals: &OwnedFd) {
@@ -168,7 +241,7 @@ impl Supervisor {
             }
             let signal = information.ssi_signo as i32;
             if FORWARDED.contains(&signal) {
-                self.send(signal);
+                self.nodes.iter().for_each(|node| node.send(signal));
             } else if ENDING.contains(&signal) {
                 self.end_by(signal, information.ssi_code);
             }
@@ -180,37 +253,22 @@ impl Supervisor {
             self.kill();
             return;
         }
-        eprintln!("mpirun: got {}; ending the job", crate::report::signal_name(signal));
+        eprintln!("mpirun: got {}; ending the job", signal_name(signal));
         // A terminal sends its signals to the whole process group: the ranks have it already.
         if code <= 0 {
-            self.send(signal);
+            self.nodes.iter().for_each(|node| node.send(signal));
         }
-        self.settle(128 + signal, SIGNAL_GRACE);
+        self.code.get_or_insert(128 + signal);
+        self.kill_at.get_or_insert(Instant::now() + SIGNAL_GRACE);
     }
 
-    fn read_reports(&mut self) {
-        let mut buffer = [0; 16384];
-        loop {
-            match self.node.control.read(&mut buffer) {
-                Ok(0) => {
-                    self.control_open = false;
-                    return;
-                }
-                Ok(length) => self.pending.extend_from_slice(&buffer[..length]),
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(_) => break,
-            }
-            while let Some(end) = self.pending.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = self.pending.drain(..=end).collect();
-                match serde_json::from_slice(&line) {
-                    Ok(report) => self.report(report),
-                    Err(error) => eprintln!("mpirun: a report that makes no sense ({error})"),
-                }
-            }
+    fn read_reports(&mut self, index: usize) {
+        for report in self.nodes[index].read() {
+            self.report(index, report);
         }
     }
 
-    fn report(&mut self, report: Report) {
+    fn report(&mut self, index: usize, report: Report) {
         if self.code.is_none()
             || matches!(
                 report,
@@ -219,42 +277,114 @@ impl Supervisor {
         {
             self.printer.print(&report);
         }
+        let node = &mut self.nodes[index];
         match report {
-            Report::Crash { signal, .. } => self.settle(128 + signal, GRACE),
-            Report::Abort { code, .. } | Report::RankFailed { code, .. } => self.settle(code & 0xff, GRACE),
+            Report::Crash { signal, .. } => {
+                node.has_reported = true;
+                self.settle(128 + signal, GRACE);
+            }
+            Report::Abort { code, .. } | Report::RankFailed { code, .. } => {
+                node.has_reported = true;
+                self.settle(code & 0xff, GRACE);
+            }
             Report::Deadlock { .. } => self.settle(DEADLOCK, GRACE),
             Report::Failed { .. } => self.settle(1, GRACE),
-            Report::Ended { code } => self.settle(code & 0xff, GRACE),
-            Report::Ranks { .. } => self.kill(),
+            Report::Ended { code } => {
+                node.has_reported = true;
+                if code & 0xff != 0 {
+                    self.late_code.get_or_insert(code & 0xff);
+                }
+                if self.nodes.len() == 1 {
+                    self.settle(code & 0xff, GRACE);
+                }
+            }
+            Report::Ranks { .. } => {
+                self.asked = self.asked.saturating_sub(1);
+                if self.asked == 0 {
+                    self.kill();
+                }
+            }
+            Report::Attached => {
+                node.is_attached = true;
+                self.notice_absent();
+            }
             Report::Frame { .. } | Report::CrashEnd | Report::Finding { .. } => {}
         }
     }
 
-    /// The node process is gone: says what it could not say itself.
-    fn finish(&mut self, status: std::process::ExitStatus) -> i32 {
-        use std::os::unix::process::ExitStatusExt;
-        self.printer.finish();
-        self.printer.sum_up();
-        if let Some(code) = self.code {
-            let fails = code == 0 && self.findings_fail && self.printer.findings() > 0;
-            return if fails { FINDINGS } else { code };
+    /// Notes which node processes are gone, and what that means for the job.
+    fn reap(&mut self) {
+        for index in 0..self.nodes.len() {
+            if !self.nodes[index].is_alive() {
+                continue;
+            }
+            if let Ok(Some(status)) = self.nodes[index].node.child.try_wait() {
+                self.read_reports(index);
+                self.nodes[index].status = Some(status);
+                if self.code.is_none() && !self.nodes[index].has_reported {
+                    self.unreported_end(index, status);
+                }
+            }
         }
-        match (status.signal(), status.code()) {
+    }
+
+    /// A node process is gone that could not say why.
+    fn unreported_end(&mut self, index: usize, status: ExitStatus) {
+        let node = &self.nodes[index];
+        let who = match node.kind {
+            Kind::Threads => "the process of the ranks".to_owned(),
+            Kind::Program { rank, .. } => format!("rank {rank} on {}", crate::report::host()),
+        };
+        match (status.signal(), status.code().unwrap_or(1)) {
             (Some(signal), _) => {
-                let name = crate::report::signal_name(signal);
+                let name = signal_name(signal);
                 let remedy = if signal == libc::SIGKILL && !self.killed {
                     "; somebody killed it, or the system ran out of memory"
                 } else {
                     ""
                 };
-                eprintln!("mpirun: the process of the ranks ended by {name}{remedy}");
-                128 + signal
+                eprintln!("mpirun: {who} ended by {name}{remedy}");
+                self.settle(128 + signal, GRACE);
+            }
+            (None, code) if node.kind == Kind::Threads => {
+                eprintln!("mpirun: {who} ended with exit code {code} and no report");
+                self.settle(if code == 0 { 1 } else { code }, GRACE);
+            }
+            (None, 0) if !node.is_attached => self.notice_absent(),
+            (None, 0) => {
+                eprintln!(
+                    "mpirun: {who} ended by _exit(0) without MPI_Finalize; the job ends with exit code 1"
+                );
+                self.settle(1, GRACE);
             }
             (None, code) => {
-                let code = code.unwrap_or(1);
-                eprintln!("mpirun: the process of the ranks ended with exit code {code} and no report");
-                if code == 0 { 1 } else { code }
+                eprintln!("mpirun: {who} ended with exit code {code}; the job ends with it");
+                self.settle(code, GRACE);
             }
         }
+    }
+
+    /// Ends a job some of whose programs use MPI and wait for others that have ended without.
+    fn notice_absent(&mut self) {
+        let is_absent = |node: &&Watched| !node.is_attached && !node.is_alive();
+        let absent = self.nodes.iter().find(is_absent).map(|node| node.kind);
+        let waits = self.nodes.iter().any(|node| node.is_attached);
+        if let (Some(Kind::Program { rank, .. }), true, None) = (absent, waits, self.code) {
+            let host = crate::report::host();
+            eprintln!(
+                "mpirun: rank {rank} on {host} ended without calling MPI_Init, and others have called it; start only programs \
+                 that use MPI, or none"
+            );
+            self.settle(1, GRACE);
+        }
+    }
+
+    /// All node processes are gone: returns the job's exit code.
+    fn finish(&mut self) -> i32 {
+        self.printer.finish();
+        self.printer.sum_up();
+        let code = self.code.or(self.late_code).unwrap_or(0);
+        let fails = code == 0 && self.findings_fail && self.printer.findings() > 0;
+        if fails { FINDINGS } else { code }
     }
 }

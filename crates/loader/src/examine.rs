@@ -65,6 +65,8 @@ pub struct Reason {
 pub enum ReasonKind {
     /// Neither the program nor its libraries need our library.
     NotOurProgram,
+    /// The file is a script: what it starts is not known.
+    Script,
     /// The program needs the library of another implementation.
     OtherLibrary,
     /// The program is linked statically.
@@ -179,6 +181,11 @@ pub fn examine(path: &Path, ours: &[&str]) -> Verdict {
 /// Judges a program, finding its libraries by `search`.
 pub fn examine_with(path: &Path, ours: &[&str], search: &dyn Search) -> Verdict {
     match check_program(path).and_then(|()| parts::collect(path, ours, search)).and_then(|p| judge(&p)) {
+        Err(error) if error.kind == ErrorKind::Script => {
+            let (what, remedy) = ("is a script".into(), "start the program it runs".into());
+            let reason = Reason { kind: ReasonKind::Script, object: error.path, what, remedy };
+            Verdict::Processes { reasons: vec![reason], notes: Vec::new() }
+        }
         Err(error) => Verdict::NotLoadable(error),
         Ok((reasons, notes)) if reasons.is_empty() => Verdict::Threads { notes },
         Ok((reasons, notes)) => Verdict::Processes { reasons, notes },

@@ -138,7 +138,7 @@ impl<'a> Image<'a> {
     /// Says why the bytes are not an ELF program or library for this machine.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Fault> {
         if bytes.starts_with(b"#!") {
-            return fault(ErrorKind::Script, "is a script, not a program; start the program it runs");
+            return fault(ErrorKind::Script, "is a script, not a program");
         }
         if !bytes.starts_with(&elf::ELFMAG) {
             return fault(ErrorKind::NotElf, "is not an ELF program");

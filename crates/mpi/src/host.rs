@@ -11,6 +11,11 @@ pub trait Host: Send + Sync {
     /// Returns the number of ranks of the job.
     fn size(&self) -> u32;
 
+    /// Returns the rank of a process that has only one, and has not been told which.
+    fn rank(&self) -> u32 {
+        0
+    }
+
     /// Returns the position of a rank's program in the job's command line (`MPI_APPNUM`).
     fn application_number(&self, _rank: u32) -> i32 {
         0
@@ -37,6 +42,16 @@ pub trait Host: Send + Sync {
 
 static HOST: OnceLock<&'static dyn Host> = OnceLock::new();
 
+/// Looks for the job that the process is part of.
+pub type Finder = fn() -> Option<&'static dyn Host>;
+
+static FINDER: OnceLock<Finder> = OnceLock::new();
+
+/// Says how a program that runs as a process of its own finds its job, once it uses the library.
+pub fn set_finder(finder: Finder) {
+    let _ = FINDER.set(finder);
+}
+
 /// Installs the host. Later calls, and calls after the first use, have no effect.
 pub fn install(host: &'static dyn Host) {
     let _ = HOST.set(host);
@@ -45,6 +60,9 @@ pub fn install(host: &'static dyn Host) {
 /// Returns the host.
 pub fn host() -> &'static dyn Host {
     *HOST.get_or_init(|| {
+        if let Some(host) = FINDER.get().and_then(|find| find()) {
+            return host;
+        }
         for refused in weft_base::settings::gather_alone() {
             let _ = writeln!(std::io::stderr(), "weft: {}", refused.message);
         }

@@ -38,6 +38,7 @@ pub mod memory;
 pub mod memory_kinds;
 pub mod messages;
 pub(crate) mod neighborhoods;
+pub mod nodes;
 pub mod nonblocking_collectives;
 pub mod operations;
 pub mod packing;

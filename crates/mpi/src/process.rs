@@ -140,7 +140,7 @@ pub struct Process {
     pub(crate) failures: Failures,
 }
 
-/// The only process of a program that was started alone; threads that belong to no rank belong to it.
+/// The only rank of a program that runs as a process of its own; threads that belong to no rank belong to it.
 static SINGLETON: AtomicPtr<Process> = AtomicPtr::new(core::ptr::null_mut());
 
 impl Process {
@@ -183,7 +183,7 @@ impl Process {
         process
     }
 
-    /// Returns the calling thread's rank, whatever its phase; creates the state of a program started alone.
+    /// Returns the calling thread's rank, whatever its phase; creates the state of a program in a process of its own.
     #[inline]
     pub fn any() -> &'static Self {
         let pointer: *mut Self = weft_sched::current().process().cast();
@@ -203,7 +203,8 @@ impl Process {
                 process
             }
             None => {
-                let process = Self::create(0, 1);
+                let host = crate::host::host();
+                let process = Self::create(host.rank(), host.size());
                 SINGLETON.store((process as *const Self).cast_mut(), Ordering::Release);
                 process
             }

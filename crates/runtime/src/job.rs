@@ -25,9 +25,11 @@ mod phase {
     pub const ENDED: u8 = 2;
 }
 
-/// The job.
+/// The job, as far as this process holds its ranks. Tables of ranks have all of the job's.
 pub struct Held {
     description: Job,
+    /// The ranks of this process, ascending.
+    own: Vec<u32>,
     control: &'static Control,
     /// The executable's table.
     pub hooks: &'static NodeHooks,
@@ -77,31 +79,33 @@ impl weft_mpi::host::Host for Host {
     }
 
     fn application_number(&self, rank: u32) -> i32 {
-        self.0.block_of(rank) as i32
+        self.0.description.block_of(rank) as i32
     }
 
     fn launch_info(&self, rank: u32) -> Vec<(String, String)> {
-        self.0.description.blocks[self.0.block_of(rank)].info()
+        self.0.description.blocks[self.0.description.block_of(rank)].info()
     }
 }
 
 impl Held {
-    /// Loads and starts all ranks.
+    /// Loads and starts the ranks of node process `node`.
     ///
     /// # Errors
     /// Says which program or which limit of the system stands in the way, and what to do.
     pub fn start(
         description: Job,
+        node: u32,
         control: &'static Control,
         hooks: &'static NodeHooks,
     ) -> Result<&'static Held, String> {
-        let ranks = description.ranks();
+        let (ranks, own) = (description.ranks(), description.ranks_of(node));
         let held: &'static Held = Box::leak(Box::new(Held {
             control,
             hooks,
             copies: (0..ranks).map(|_| OnceLock::new()).collect(),
             phases: (0..ranks).map(|_| AtomicU8::new(phase::LOADING)).collect(),
-            remaining: AtomicU32::new(ranks),
+            remaining: AtomicU32::new(own.len() as u32),
+            own,
             failure: AtomicI64::new(-1),
             ending: AtomicBool::new(false),
             all_ended: (Mutex::new(false), Condvar::new()),
@@ -109,16 +113,18 @@ impl Held {
         }));
         JOB.store(core::ptr::from_ref(held).cast_mut(), Ordering::Release);
         control.serve(|_| held.describe()).map_err(|error| format!("cannot start a thread: {error}"))?;
-        limits::check_threads(ranks, threads::uses_kernel_scheduler())?;
+        limits::check_threads(held.own.len() as u32, threads::uses_kernel_scheduler())?;
         let setup =
             weft_diagnose::Setup { fd: control.fd(), rank: crashed_rank, overflowed: threads::overflowed };
         weft_diagnose::install(setup).map_err(|error| format!("no stack for the crash handler: {error}"))?;
         weft_mpi::host::install(Box::leak(Box::new(Host(held))));
         findings::install();
         held.announce_program();
-        threads::start(&held.description)?;
+        threads::start(&held.description, &held.own)?;
         held.load()?;
-        threads::loaded();
+        if held.own.len() as u32 == ranks {
+            threads::loaded();
+        }
         Ok(held)
     }
 
@@ -142,7 +148,7 @@ impl Held {
     }
 
     fn load(&'static self) -> Result<(), String> {
-        let mut rank = 0;
+        let mut first = 0;
         let mappings = limits::mappings();
         let blocks = &self.description.blocks;
         let programs: Vec<Program> = blocks
@@ -160,12 +166,15 @@ impl Held {
             let arguments = Vector::of_arguments(&block.arguments);
             let environment =
                 (!block.environment.is_empty()).then(|| Vector::of_environment(&block.environment));
-            for _ in 0..block.ranks {
+            let ranks = first..first + block.ranks;
+            first = ranks.end;
+            for &rank in self.own.iter().filter(|rank| ranks.contains(rank)) {
                 let copy = program
                     .load_copy(rank as usize)
                     .map_err(|error| limits::explain(&format!("rank {rank} cannot be loaded: {error}")))?;
-                if rank == 0 {
-                    limits::check_mappings(self.ranks(), limits::mappings().saturating_sub(mappings))?;
+                if rank == self.own[0] {
+                    let own = self.own.len() as u32;
+                    limits::check_mappings(own, limits::mappings().saturating_sub(mappings))?;
                 }
                 let copy: &'static Copy = self.copies[rank as usize].get_or_init(|| copy);
                 let own = environment.as_ref().map_or(core::ptr::null_mut(), Vector::leak);
@@ -180,7 +189,6 @@ impl Held {
                 let start = Start { job: self, rank, copy, state, argc, argv };
                 threads::spawn(rank, Box::new(move || start.run()))
                     .map_err(|error| limits::explain(&format!("rank {rank} cannot be started: {error}")))?;
-                rank += 1;
             }
         }
         Ok(())
@@ -191,18 +199,9 @@ impl Held {
         self.phases[rank as usize].store(phase::STARTED, Ordering::Release);
     }
 
-    /// Returns the number of ranks.
+    /// Returns the number of ranks of the job.
     pub fn ranks(&self) -> u32 {
         self.copies.len() as u32
-    }
-
-    fn block_of(&self, rank: u32) -> usize {
-        let mut first = 0;
-        let holds = |block: &weft_base::job::Block| {
-            first += block.ranks;
-            rank < first
-        };
-        self.description.blocks.iter().position(holds).unwrap_or(0)
     }
 
     fn own_copy(&self) -> Option<&Copy> {
@@ -296,7 +295,7 @@ impl Held {
 
     /// Ends the job because no rank can go on.
     pub fn deadlock(&self) {
-        if self.phases.iter().all(|phase| phase.load(Ordering::Acquire) == phase::ENDED) {
+        if self.remaining.load(Ordering::Acquire) == 0 {
             return;
         }
         self.claim_end();
@@ -311,17 +310,17 @@ impl Held {
     }
 
     fn states(&self) -> Vec<RankState> {
-        let state = |rank: usize| match self.phases[rank].load(Ordering::Acquire) {
+        let state = |rank: u32| match self.phases[rank as usize].load(Ordering::Acquire) {
             phase::LOADING => "is being loaded".to_owned(),
             phase::ENDED => "has ended".into(),
-            _ => weft_sched::thread_of(rank as u32).map_or_else(String::new, threads::describe),
+            _ => weft_sched::thread_of(rank).map_or_else(String::new, threads::describe),
         };
-        let place = |rank: usize| match self.phases[rank].load(Ordering::Acquire) {
-            phase::STARTED => weft_sched::thread_of(rank as u32).and_then(findings::place_of),
+        let place = |rank: u32| match self.phases[rank as usize].load(Ordering::Acquire) {
+            phase::STARTED => weft_sched::thread_of(rank).and_then(findings::place_of),
             _ => None,
         };
-        let ranks = 0..self.copies.len();
-        ranks.map(|rank| RankState { rank: rank as u32, state: state(rank), place: place(rank) }).collect()
+        let state = |&rank: &u32| RankState { rank, state: state(rank), place: place(rank) };
+        self.own.iter().map(state).collect()
     }
 
     fn describe(&self) -> Report {

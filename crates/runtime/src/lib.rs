@@ -1,8 +1,10 @@
 //! Runs the ranks of a job that one node process holds: from the job description to the exit code.
 
+pub mod attach;
 mod control;
 mod environment;
 mod findings;
+mod handover;
 pub mod hooks;
 mod job;
 mod limits;

@@ -16,14 +16,15 @@ pub fn uses_kernel_scheduler() -> bool {
     settings::SCHEDULER.get() == 1
 }
 
-/// Starts the scheduler. Until [`loaded`] is called, ranks that all wait are no deadlock: more may come.
+/// Starts the scheduler for this process's ranks. Until [`loaded`] is called, ranks that all wait are no deadlock: more may come.
 ///
 /// # Errors
 /// Says which limit of the system stands in the way.
-pub fn start(job: &Job) -> Result<(), String> {
+pub fn start(job: &Job, own: &[u32]) -> Result<(), String> {
     let _ = PROCESSORS.set(cpu::affinity().unwrap_or_default());
     let config = Config {
-        ranks: job.ranks(),
+        ranks: own.len() as u32,
+        numbers: if own.len() as u32 == job.ranks() { Vec::new() } else { own.to_vec() },
         workers: settings::WORKERS.get() as usize,
         scheduler: if uses_kernel_scheduler() { Scheduler::Kernel } else { Scheduler::Auto },
         stack_size: settings::STACK.get() as usize,

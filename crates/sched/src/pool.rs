@@ -37,6 +37,8 @@ pub enum Scheduler {
 pub struct Config {
     /// How many ranks this process will have.
     pub ranks: u32,
+    /// Their numbers, ascending; empty if they are numbered from 0.
+    pub numbers: Vec<u32>,
     /// How many workers; 0 for one per core that may be used, at most one per rank.
     pub workers: usize,
     /// How ranks are run.
@@ -55,6 +57,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             ranks: 1,
+            numbers: Vec::new(),
             workers: 0,
             scheduler: Scheduler::Auto,
             stack_size: 0,
@@ -159,9 +162,10 @@ pub fn start(config: Config) -> Result {
     // SAFETY: the workers are in a box that is leaked below and never moved or freed.
     let workers: &'static [Worker] = unsafe { &*core::ptr::from_ref::<[Worker]>(&pool.workers) };
     pool.threads = (0..ranks)
-        .map(|rank| {
-            let home = (homes > 0).then(|| &workers[rank * homes / ranks]);
-            Thread::new(rank as u32, home.map_or(0, |h| h.index as u32), home)
+        .map(|index| {
+            let home = (homes > 0).then(|| &workers[index * homes / ranks]);
+            let rank = pool.config.numbers.get(index).copied().unwrap_or(index as u32);
+            Thread::new(rank, home.map_or(0, |h| h.index as u32), home)
         })
         .collect();
     let pool: &'static Pool = Box::leak(Box::new(pool));
@@ -220,6 +224,14 @@ impl Pool {
         self.alive.load(Ordering::Acquire)
     }
 
+    /// Returns the place of a rank among those of this process.
+    #[inline]
+    fn index_of(&self, rank: u32) -> Option<usize> {
+        let numbers = &self.config.numbers;
+        if numbers.is_empty() { Some(rank as usize) } else { numbers.binary_search(&rank).ok() }
+            .filter(|&index| index < self.threads.len())
+    }
+
     pub(crate) fn threads(&'static self) -> &'static [Thread] {
         &self.threads
     }
@@ -241,12 +253,12 @@ impl Pool {
 /// system stands in the way: the message names it and says how to lift it.
 pub fn spawn_rank(rank: u32, entry: Box<dyn FnOnce() + Send>) -> Result {
     let pool = started_pool()?;
-    let thread = thread_of(rank).filter(|t| t.life() == Life::New).ok_or_else(|| {
-        Error::new(MPI_ERR_INTERN, format!("rank {rank} does not exist or was created before"))
-    })?;
+    let missing = || Error::new(MPI_ERR_INTERN, format!("rank {rank} does not exist or was created before"));
+    let index = pool.index_of(rank).ok_or_else(missing)?;
+    let thread = Some(&pool.threads[index]).filter(|t| t.life() == Life::New).ok_or_else(missing)?;
     let stacks = pool.stacks.as_ref().expect("reserved at the start");
     let (whole, usable) = stacks
-        .prepare(rank as usize)
+        .prepare(index)
         .map_err(|e| Error::new(MPI_ERR_NO_MEM, format!("cannot guard the stack of rank {rank}: {e}")))?;
     thread.set_stack(whole);
     // SAFETY: the rank does not exist yet, so nobody else touches its entry.
@@ -346,7 +358,7 @@ pub fn workers() -> usize {
     pool().map_or(0, |p| p.homes)
 }
 
-/// Returns the number of the worker that rank `rank` is at home on; 0 if there are no workers.
+/// Returns the number of the worker that rank `rank` is at home on; 0 if there are no workers or it is no rank of this process.
 pub fn home_worker(rank: u32) -> usize {
     thread_of(rank).map_or(0, |t| t.home as usize)
 }
@@ -370,13 +382,14 @@ pub fn allow_executable_stacks() -> std::io::Result<()> {
     pool().and_then(|pool| pool.stacks.as_ref()).map_or(Ok(()), Stacks::allow_execution)
 }
 
-/// Returns the thread of rank `rank`, if the scheduler was started with so many.
+/// Returns the thread of rank `rank`, if it is one of this process's.
 #[inline]
 pub fn thread_of(rank: u32) -> Option<&'static Thread> {
-    pool()?.threads().get(rank as usize)
+    let pool = pool()?;
+    pool.index_of(rank).map(|index| &pool.threads()[index])
 }
 
-/// Returns the threads of all ranks, in order. Async-signal-safe.
+/// Returns the threads of this process's ranks, in order. Async-signal-safe.
 pub fn threads() -> &'static [Thread] {
     pool().map_or(&[], |p| p.threads())
 }

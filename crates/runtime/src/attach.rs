@@ -1,0 +1,124 @@
+//! A program that is a node process of its own: one that `mpirun` started directly, with one rank.
+//!
+//! The program finds its job when it first uses the library. What `mpirun` handed over is in the environment, and is
+//! taken out of it, so that programs which this one starts are none of the job's.
+#![allow(unsafe_code)] // Reads and changes the environment, and registers an exit handler.
+
+use crate::control::Control;
+use crate::findings;
+use crate::handover::{self, Received};
+use crate::node::{flush, leave_at_once};
+use core::ffi::{c_int, c_void};
+use std::sync::OnceLock;
+use weft_base::job::{HANDOVER, Job, RankState, Report};
+use weft_mpi::process::{INITIALIZED, Process};
+
+struct Attached {
+    job: Job,
+    control: &'static Control,
+    rank: u32,
+}
+
+static ATTACHED: OnceLock<Attached> = OnceLock::new();
+
+/// Prepares for the program's first use of the library, if it is a node process. Runs while the program is loaded, before
+/// anything of its own, so that the end of the process is seen after all of the program's exit handlers.
+pub fn prepare() {
+    if std::env::var_os(HANDOVER).is_none() {
+        return;
+    }
+    weft_mpi::host::set_finder(find);
+    // SAFETY: the handler may run whenever the process exits.
+    unsafe { on_exit(ending, core::ptr::null_mut()) };
+}
+
+unsafe extern "C" {
+    fn on_exit(handler: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+}
+
+/// Tells `mpirun` how the rank ended, if it has used the library.
+extern "C" fn ending(code: c_int, _: *mut c_void) {
+    let Some(attached) = ATTACHED.get() else { return };
+    let code = code & 0xff;
+    let process = Process::any();
+    let missing = match process.phase() {
+        INITIALIZED => Some(["MPI_Init", "MPI_Finalize"]),
+        _ if process.live_sessions() > 0 => Some(["MPI_Session_init", "MPI_Session_finalize"]),
+        _ => None,
+    };
+    let report = match missing {
+        None => Report::Ended { code },
+        Some([begin, end]) => {
+            let message = format!("exited with code {code} after {begin} but without {end}");
+            Report::RankFailed { rank: attached.rank, code: code.max(1), message }
+        }
+    };
+    attached.control.send(&report);
+}
+
+/// Finds the job; a program that cannot is told why, and ends.
+fn find() -> Option<&'static dyn weft_mpi::host::Host> {
+    let text = std::env::var(HANDOVER).ok()?;
+    // SAFETY: as for any program that changes its environment: the calling thread is in MPI_Init or a call like it.
+    unsafe { std::env::remove_var(HANDOVER) };
+    let attached = text.parse().and_then(handover::receive).and_then(attach);
+    match attached {
+        Ok(attached) => Some(attached),
+        Err(message) => {
+            eprintln!("weft: this program is part of a job, but cannot take part in it: {message}");
+            leave_at_once(70)
+        }
+    }
+}
+
+fn attach(received: Received) -> Result<&'static Attached, String> {
+    let Received { job, control, node } = received;
+    let ranks = job.ranks_of(node);
+    let [rank] = ranks[..] else {
+        return Err(format!("it has one rank, not the {} of node process {node}", ranks.len()));
+    };
+    weft_sync::enable_global_barrier();
+    let attached = ATTACHED.get_or_init(|| Attached { job, control, rank });
+    // Asks to be ended with whoever started it, which need not be mpirun itself.
+    // SAFETY: a system call.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    control.serve(|_| attached.describe()).map_err(|error| format!("cannot start a thread: {error}"))?;
+    findings::install();
+    control.send(&Report::Attached);
+    Ok(attached)
+}
+
+impl Attached {
+    fn describe(&self) -> Report {
+        let process = Process::any();
+        let state = crate::threads::describe(process.main_thread);
+        let place = crate::findings::place_of(process.main_thread);
+        Report::Ranks { ranks: vec![RankState { rank: self.rank, state, place }] }
+    }
+}
+
+impl weft_mpi::host::Host for Attached {
+    fn abort(&self, rank: u32, code: i32, message: &str) -> ! {
+        // A code of which the shell would see 0 must not look like success.
+        let code = if code & 0xff == 0 { 1 } else { code };
+        self.control.send(&Report::Abort { rank: Some(rank), code, message: message.into() });
+        flush();
+        leave_at_once(code & 0xff)
+    }
+
+    fn size(&self) -> u32 {
+        self.job.ranks()
+    }
+
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    fn application_number(&self, rank: u32) -> i32 {
+        self.job.block_of(rank) as i32
+    }
+
+    fn launch_info(&self, rank: u32) -> Vec<(String, String)> {
+        self.job.blocks[self.job.block_of(rank)].info()
+    }
+}

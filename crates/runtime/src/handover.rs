@@ -1,0 +1,63 @@
+//! What a node process inherits from `mpirun`: the job, the socket to `mpirun`, and the way to the other node processes.
+#![allow(unsafe_code)] // Takes inherited descriptors.
+
+use crate::control::Control;
+use std::fs::File;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use weft_base::job::{Handover, Job, NO_FD};
+use weft_local::SegmentDevice;
+use weft_transport::Places;
+
+/// What a node process has received.
+pub struct Received {
+    /// The job.
+    pub job: Job,
+    /// The socket.
+    pub control: &'static Control,
+    /// The number of this node process.
+    pub node: u32,
+}
+
+/// Takes a descriptor that `mpirun` passed, and keeps it from the programs that this one starts.
+fn take(fd: i32) -> Result<OwnedFd, String> {
+    // SAFETY: a system call on a number; fails if it is no descriptor.
+    if unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) } < 0 {
+        return Err(format!(
+            "descriptor {fd} was not passed: what stands between mpirun and this program must leave descriptors open \
+             (Python's subprocess does with close_fds=False)"
+        ));
+    }
+    // SAFETY: `mpirun` passed the descriptor to this process for this purpose; nobody else uses it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Reads the job description; all node processes share the file, so the place in it is left alone.
+fn read(file: &File) -> Result<Job, String> {
+    let wrong = |error: &dyn std::fmt::Display| format!("job description: {error}");
+    let length = file.metadata().map_err(|error| wrong(&error))?.len();
+    let mut text = vec![0; length as usize];
+    file.read_exact_at(&mut text, 0).map_err(|error| wrong(&error))?;
+    serde_json::from_slice(&text).map_err(|error| wrong(&error))
+}
+
+/// Takes over what `mpirun` passed.
+///
+/// # Errors
+/// Says what was not passed or does not fit.
+pub fn receive(handover: Handover) -> Result<Received, String> {
+    let job = read(&File::from(take(handover.job_fd)?))?;
+    if job.version != env!("CARGO_PKG_VERSION") {
+        let ours = env!("CARGO_PKG_VERSION");
+        return Err(format!("mpirun is version {}, the library {ours}; install weft again", job.version));
+    }
+    weft_base::settings::apply(&job.settings).map_err(|error| format!("{error}; install weft again"))?;
+    let control: &'static Control = Box::leak(Box::new(Control::new(take(handover.control_fd)?)));
+    if handover.segment_fd != NO_FD {
+        let segment = take(handover.segment_fd)?;
+        let device = SegmentDevice::attach(segment, handover.node)
+            .map_err(|error| format!("the memory shared with the other processes: {error}"))?;
+        weft_mpi::nodes::install(Places::new(&job.node_of), Box::leak(Box::new(device)));
+    }
+    Ok(Received { job, control, node: handover.node })
+}
