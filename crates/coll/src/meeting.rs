@@ -231,7 +231,9 @@ impl Meeting {
             if over {
                 state.waiters[member as usize] = None;
             }
-            let takes = (!over || zeal == Zeal::All) && state.mismatch.is_none();
+            // A spectator has neither data nor an operation to reduce with.
+            let takes =
+                (!over || zeal == Zeal::All) && state.mismatch.is_none() && !contribution.is_spectator;
             let run = state.run.as_mut().filter(|_| takes);
             let step = run.and_then(|run| run.progress.take(member, zeal == Zeal::Own));
             let Some(step) = step else {

@@ -159,6 +159,11 @@ fn piece<'a>(
     name: &str,
 ) -> Result<Data<'a>> {
     let at = if is_in_place(buffer) { buffer } else { buffer.wrapping_byte_offset(offset as isize) };
+    // A null buffer and the displacement of an empty piece may make any address, even that of MPI_IN_PLACE.
+    if count == 0 && !is_in_place(buffer) {
+        // SAFETY: there is nothing.
+        return Ok(unsafe { Data::new(at, 0, datatype) });
+    }
     // With MPI_BOTTOM, displacement and datatype make the address together: only where the data begins tells.
     if buffer.is_null() && !check::is_low(at.wrapping_byte_offset(datatype.true_lb() as isize)) {
         let count = check::count(count, "count")?;
