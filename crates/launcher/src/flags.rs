@@ -76,6 +76,11 @@ const FLAGS: &[Flag] = &[
     flag("check", &[], &[], "Look for mistakes in the use of MPI and report them; --check=error also fails the job"),
     flag("initial-errhandler", &[], &["NAME"], "Error handler of MPI_COMM_WORLD, MPI_COMM_SELF and of errors outside the world model: mpi_errors_are_fatal [default], mpi_errors_abort or mpi_errors_return"),
     flag("memory-alloc-kinds", &[], &["KIND,…"], "Ask for support of these memory allocation kinds"),
+    flag("tag-output", &["l", "prepend-rank"], &[], "Begin each line of output with its rank, [2], where ranks are processes"),
+    flag("timestamp-output", &[], &[], "Begin each line of output with the time, where ranks are processes"),
+    flag("output-filename", &[], &["NAME"], "Write the output of each rank that is a process to NAME.RANK; %r in NAME is the rank, %h the host"),
+    flag("outfile-pattern", &[], &["NAME"], "Likewise, standard output only"),
+    flag("errfile-pattern", &[], &["NAME"], "Likewise, standard error only"),
     flag("timeout", &[], &["SECONDS"], "Report what the ranks are doing and end the job after SECONDS, with exit code 124"),
     flag("verbose", &["v"], &[], "Say what is being done"),
     flag("version", &["V"], &[], "Print the version"),
@@ -88,7 +93,7 @@ const IGNORED: &[Flag] = &[
     flag("oversubscribe", &["map-by-core", "nooversubscribe", "use-hwthread-cpus", "bind-to-core", "bynode", "byslot"], &[], ""),
     flag("allow-run-as-root", &[], &[], ""),
     flag("report-bindings", &["display-map", "display-allocation", "print-rank-map", "print-all-exitcodes"], &[], ""),
-    flag("tag-output", &["l", "prepend-rank", "quiet", "q", "disable-auto-cleanup", "enable-recovery", "nolocal"], &[], ""),
+    flag("quiet", &["q", "disable-auto-cleanup", "enable-recovery", "nolocal"], &[], ""),
     flag("map-by", &["rank-by", "output", "display", "prepend-pattern", "stdin", "s"], &["X"], ""),
     flag("ppn", &["perhost", "npernode", "N", "npersocket", "rr", "tune"], &["X"], ""),
     flag("launcher", &["bootstrap", "iface", "rmk", "topolib", "usize", "max-slots", "personality", "localhost"], &["X"], ""),
@@ -136,6 +141,19 @@ pub enum RanksAs {
     Processes,
 }
 
+/// What becomes of the output of ranks that are processes.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Output {
+    /// `--tag-output`
+    pub tag: bool,
+    /// `--timestamp-output`
+    pub timestamp: bool,
+    /// `--output-filename` or `--outfile-pattern`
+    pub out_file: Option<String>,
+    /// `--output-filename` or `--errfile-pattern`
+    pub error_file: Option<String>,
+}
+
 /// The command line.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CommandLine {
@@ -151,6 +169,8 @@ pub struct CommandLine {
     pub ranks_as: RanksAs,
     /// `--ranks-per-process`
     pub ranks_per_process: Option<u32>,
+    /// `--tag-output` and what else concerns the ranks' output.
+    pub output: Output,
     /// `--timeout`
     pub timeout: Option<Duration>,
     /// `-v`
@@ -356,6 +376,13 @@ fn parse_block(line: &mut CommandLine, arguments: &[OsString]) -> Result<Block, 
         check_hosts(list)?;
     }
     line.verbose |= present("verbose");
+    line.output.tag |= present("tag-output");
+    line.output.timestamp |= present("timestamp-output");
+    let name = |option: &str| last(option).map(|value| value.to_string_lossy().into_owned());
+    line.output.out_file =
+        name("outfile-pattern").or(name("output-filename")).or(line.output.out_file.take());
+    line.output.error_file =
+        name("errfile-pattern").or(name("output-filename")).or(line.output.error_file.take());
     line.environment.extend(pairs("genv"));
     if present("genvnone") {
         line.inherit = Inherit::Only(Vec::new());

@@ -1,6 +1,6 @@
 //! From the command line to what will be started: programs found and judged, environments settled.
 
-use crate::flags::{Block, CommandLine, Inherit, RanksAs, Stop};
+use crate::flags::{Block, CommandLine, Inherit, Output, RanksAs, Stop};
 use crate::install::Installation;
 use crate::{resolve, settings};
 use std::collections::BTreeMap;
@@ -17,6 +17,8 @@ pub struct Plan {
     pub job: job::Job,
     /// Its node processes.
     pub nodes: Vec<NodeProcess>,
+    /// What becomes of their output, if they are programs and it is not just passed on.
+    pub output: Option<Output>,
     /// When to give up.
     pub timeout: Option<Duration>,
     /// Whether findings of checking mode fail the job.
@@ -253,5 +255,13 @@ pub fn plan(line: CommandLine) -> Result<Plan, Stop> {
             eprintln!("mpirun: ranks are processes, because\n  {}", reasons.join("\n  "));
         }
     }
-    Ok(Plan { job, nodes, timeout, installation, findings_fail })
+    let mut output = Some(line.output).filter(|output| *output != Output::default());
+    if output.is_some() && reasons.is_empty() {
+        eprintln!(
+            "mpirun: the output of ranks that are threads of one process cannot be told apart; to tag it or to write it to \
+             files, add --ranks-as processes"
+        );
+        output = None;
+    }
+    Ok(Plan { job, nodes, output, timeout, installation, findings_fail })
 }

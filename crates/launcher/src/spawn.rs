@@ -8,7 +8,7 @@ use std::io::Write;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use weft_base::job::{HANDOVER, Handover, NO_FD};
 
 /// A node process and the socket to it.
@@ -18,6 +18,8 @@ pub struct Node {
     pub child: Child,
     /// Reports come from here; requests go there.
     pub control: UnixStream,
+    /// Its standard output and standard error, if they are not just passed on.
+    pub output: Option<(ChildStdout, ChildStderr)>,
 }
 
 /// Makes a file without a name; it vanishes with its last descriptor.
@@ -137,7 +139,10 @@ fn start_one(plan: &Plan, number: usize, job: &File, segment: Option<&OwnedFd>) 
     };
     // SAFETY: `prepare` calls only what may be called between fork and exec.
     unsafe { command.pre_exec(prepare) };
-    let child = command.spawn().map_err(|error| match node.kind {
+    if plan.output.is_some() {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    }
+    let mut child = command.spawn().map_err(|error| match node.kind {
         Kind::Threads => {
             let file = plan.installation.node.display();
             Stop::new(1, format!("{file}: {error}; the installation is not complete, install weft again"))
@@ -147,7 +152,8 @@ fn start_one(plan: &Plan, number: usize, job: &File, segment: Option<&OwnedFd>) 
             Stop::new(1, format!("rank {rank} cannot be started: {file}: {error}"))
         }
     })?;
-    Ok(Node { child, control })
+    let output = child.stdout.take().zip(child.stderr.take());
+    Ok(Node { child, control, output })
 }
 
 /// Returns the kernel's form of a set of processors; none for all.

@@ -5,6 +5,7 @@
 #![allow(unsafe_code)] // signalfd, poll and kill.
 
 use crate::flags::Stop;
+use crate::output::Forwarder;
 use crate::plan::{Kind, Plan};
 use crate::report::{Printer, signal_name};
 use crate::spawn::Node;
@@ -90,6 +91,11 @@ pub fn supervise(nodes: Vec<Node>, plan: &Plan) -> Result<i32, Stop> {
         }
         OwnedFd::from_raw_fd(fd)
     };
+    let mut nodes = nodes;
+    let forwarder = match &plan.output {
+        Some(output) => Some(Forwarder::start(output, &mut nodes)?),
+        None => None,
+    };
     let watch = |(node, planned): (Node, &crate::plan::NodeProcess)| {
         let _ = node.control.set_nonblocking(true);
         Watched {
@@ -115,7 +121,9 @@ pub fn supervise(nodes: Vec<Node>, plan: &Plan) -> Result<i32, Stop> {
         signalled: None,
         findings_fail: plan.findings_fail,
     };
-    Ok(supervisor.run(&signals))
+    let code = supervisor.run(&signals);
+    let is_complete = forwarder.is_none_or(Forwarder::finish);
+    Ok(if code == 0 && !is_complete { 1 } else { code })
 }
 
 impl Watched {
