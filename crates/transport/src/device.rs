@@ -87,8 +87,9 @@ pub enum Placement {
     },
 }
 
-/// What the layers above do for a device. A device calls these from [`Device::poll`], for one message of a channel and
-/// peer after the other. A handler neither waits nor polls; it may send.
+/// What the layers above do for a device. A device calls the first four from [`Device::poll`], for one message of a channel
+/// and peer after the other. They neither wait nor poll, and they may send: a device holds no lock that sending needs
+/// while it calls them. What takes long they leave for [`Handler::advance`].
 pub trait Handler: Sync {
     /// Says where an arriving message goes, or takes it at once.
     fn arrive(&self, message: Arriving<'_>) -> Placement;
@@ -99,13 +100,26 @@ pub trait Handler: Sync {
     /// The memory of the message that was started with this token may be used again.
     fn sent(&self, to: Node, channel: Channel, token: u64);
 
-    /// The peer is gone: no message will come from it or get to it any more. Called once per peer.
+    /// The peer is gone: no message will come from it or get to it any more. Called once per peer, after everything that
+    /// was delivered from it. What was started to it and has not been reported as sent, and what was being placed from it,
+    /// is over with this: neither [`Handler::sent`] nor [`Handler::placed`] follows, and the device has let go of the memory.
     fn lost(&self, peer: Node, reason: &str);
+
+    /// Goes on with what the other functions left for later. [`Nodes::poll`](crate::Nodes::poll) calls it after each poll,
+    /// in any number of threads at once. Returns whether anything happened.
+    fn advance(&self) -> bool {
+        false
+    }
+
+    /// Tells whether [`Handler::advance`] has nothing to do, not even something that waits for room in a device.
+    fn is_idle(&self) -> bool {
+        true
+    }
 }
 
 /// A way to the other node processes.
 ///
-/// All functions may be called by many threads at once. None but [`Device::sleep`] waits.
+/// All functions may be called by many threads at once. None but [`Device::sleep`] waits. A process sends nothing to itself.
 pub trait Device: Send + Sync {
     /// Returns the device's name, as settings and reports call it.
     fn name(&self) -> &'static str;
@@ -119,7 +133,8 @@ pub trait Device: Send + Sync {
     /// Returns what the device can do towards a peer.
     fn capabilities(&self, peer: Node) -> Capabilities;
 
-    /// Sends a message whose payload is at most [`Capabilities::eager`] bytes. Both have been taken when it returns.
+    /// Sends a message whose payload is at most [`Capabilities::eager`] bytes, with a header of at most [`MAX_HEADER`]. Both
+    /// have been taken when it returns.
     ///
     /// # Errors
     /// [`Refusal::Full`], [`Refusal::Lost`].
@@ -156,8 +171,9 @@ pub trait Device: Send + Sync {
     /// is polling, this returns at once.
     fn poll(&self, handler: &dyn Handler) -> bool;
 
-    /// Sleeps until something may have arrived, [`Device::wake`] is called, or the time is over. Once a wake-up from
-    /// either can no longer be missed, asks `is_idle` whether to go to sleep at all.
+    /// Sleeps until something may have arrived, there may be room where [`Refusal::Full`] was said before, [`Device::wake`]
+    /// is called, or the time is over. Once a wake-up from these can no longer be missed, asks `is_idle` whether to go to
+    /// sleep at all. Meant for one thread at a time; of several, all wake up.
     fn sleep(&self, limit: Duration, is_idle: &dyn Fn() -> bool);
 
     /// Wakes whoever sleeps in [`Device::sleep`]. Cheap if nobody does.

@@ -13,8 +13,12 @@
 //! A device holds a bounded number of bytes per peer. When that is used up [`Device::send`] says [`Refusal::Full`], and
 //! the sender keeps what it has; no device queues without bound.
 
+pub mod conformance;
 mod device;
+mod nodes;
 mod places;
+pub mod simulator;
 
 pub use device::{Arriving, Capabilities, Channel, Device, Handler, MAX_HEADER, Node, Placement, Refusal};
+pub use nodes::{Nobody, Nodes};
 pub use places::{Place, Places};
