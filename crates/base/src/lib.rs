@@ -2,6 +2,7 @@
 
 pub mod abi;
 pub mod arguments;
+pub mod collectives;
 pub mod constants;
 pub mod error;
 pub mod finding;

@@ -25,7 +25,7 @@ impl Team {
         let slots = self.slots();
         let mine = send.unwrap_or_else(|| part(self.rank()));
         let bytes = mine.bytes();
-        if selection::contribution(slots, bytes) == Algorithm::InPlace {
+        if selection::contribution(self, Call::Allgather, bytes) == Algorithm::InPlace {
             return self.allgather_in_place(Call::Allgather, bytes, mine, part);
         }
         let call = Description::new(Call::Allgather, None, bytes);
@@ -51,7 +51,7 @@ impl Team {
         let slots = self.slots();
         let largest = (0..self.size()).map(|r| receive(r).bytes()).max().unwrap_or(0);
         let mine = send.unwrap_or_else(|| receive(self.rank()));
-        if selection::contribution(slots, largest) == Algorithm::InPlace {
+        if selection::contribution(self, Call::Allgatherv, largest) == Algorithm::InPlace {
             return self.allgather_in_place(Call::Allgatherv, largest, mine, receive);
         }
         // A contribution larger than its receivers expect is cut off there; one larger than a slot must not get that far.

@@ -3,7 +3,7 @@
 
 use crate::buffer::{Data, Operator};
 use crate::call::{Call, Description};
-use crate::reduction::{Frame, Slotted, reduce_range, segment, span};
+use crate::reduction::{Frame, Slotted, reduce_range, segment};
 use crate::selection::{self, Algorithm};
 use crate::team::Team;
 use core::ptr::null_mut;
@@ -23,7 +23,7 @@ impl Team {
         }
         let datatype = send.datatype();
         let call = Description::new(Call::Allreduce, None, send.bytes());
-        match selection::reduction(self.slots(), span(&send)) {
+        match selection::reduction(self, Call::Allreduce, &send) {
             Algorithm::Slots => {
                 let round = self.enter(call, null_mut());
                 let slotted = Slotted::new(self, round.ring(), operator, &send);
@@ -34,8 +34,9 @@ impl Team {
             }
             Algorithm::InPlace => {
                 self.exchange(call, &Frame { send, receive: Some(receive) }, |peers| {
-                    let range = segment(self, send.count(), datatype);
-                    reduce_range(self, peers, operator, range, |part, result| {
+                    let step = self.step(Call::Allreduce, send.bytes());
+                    let range = segment(self, step, send.count(), datatype);
+                    reduce_range(self, step, peers, operator, range, |part, result| {
                         // A rank's segment of every buffer is read and written by that rank alone, so results may
                         // replace the contributions of ranks that receive in place.
                         for rank in 0..self.size() {

@@ -26,7 +26,7 @@ impl Team {
         let part = |rank: u32| send.part(u64::from(rank) * sent, sent);
         let place = |rank: u32| receive.part(u64::from(rank) * received, received);
         let whole = send.bytes();
-        if size == 1 || selection::contribution(self.slots(), whole) == Algorithm::InPlace {
+        if size == 1 || selection::contribution(self, Call::Alltoall, whole) == Algorithm::InPlace {
             return self.alltoallw(Call::Alltoall, &part, &place);
         }
         let slots = self.slots();

@@ -37,7 +37,7 @@ impl Team {
             self.close(false)?;
             return result;
         }
-        match selection::broadcast(self.slots(), data.bytes()) {
+        match selection::broadcast(self, data.bytes()) {
             Algorithm::Slots => {
                 let round = self.enter(call.with_bytes(data.bytes()), null_mut());
                 // SAFETY: it fits the area, by the selection; only the root writes there in this round.

@@ -1,6 +1,7 @@
 //! What a rank says about the call it makes, so that ranks in different calls are noticed.
 
 use std::fmt;
+use weft_base::collectives::Collective;
 
 macro_rules! calls {
     ($($name:ident = $text:literal),* $(,)?) => {
@@ -9,6 +10,11 @@ macro_rules! calls {
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Call {
             $(#[doc = concat!("`", $text, "`")] $name,)*
+        }
+
+        impl Call {
+            /// All of them.
+            pub(crate) const ALL: &[Self] = &[$(Self::$name),*];
         }
         const NAMES: &[&str] = &[$($text),*];
     };
@@ -39,6 +45,39 @@ calls! {
     NeighborAlltoall = "MPI_Neighbor_alltoall",
     NeighborAlltoallv = "MPI_Neighbor_alltoallv",
     NeighborAlltoallw = "MPI_Neighbor_alltoallw",
+}
+
+impl Call {
+    /// Returns the name under which the table of algorithms knows the operation, if it has a choice.
+    #[inline]
+    pub(crate) fn collective(self) -> Option<Collective> {
+        Some(match self {
+            Self::Barrier => Collective::Barrier,
+            Self::Broadcast => Collective::Bcast,
+            Self::Gather => Collective::Gather,
+            Self::Gatherv => Collective::Gatherv,
+            Self::Scatter => Collective::Scatter,
+            Self::Scatterv => Collective::Scatterv,
+            Self::Allgather => Collective::Allgather,
+            Self::Allgatherv => Collective::Allgatherv,
+            Self::Alltoall => Collective::Alltoall,
+            Self::Alltoallv => Collective::Alltoallv,
+            Self::Alltoallw => Collective::Alltoallw,
+            Self::Reduce => Collective::Reduce,
+            Self::Allreduce => Collective::Allreduce,
+            Self::ReduceScatter => Collective::ReduceScatter,
+            Self::ReduceScatterBlock => Collective::ReduceScatterBlock,
+            Self::Scan => Collective::Scan,
+            Self::Exscan => Collective::Exscan,
+            Self::Nothing
+            | Self::Internal
+            | Self::NeighborAllgather
+            | Self::NeighborAllgatherv
+            | Self::NeighborAlltoall
+            | Self::NeighborAlltoallv
+            | Self::NeighborAlltoallw => return None,
+        })
+    }
 }
 
 /// A call in one word: the operation (7 bits), whether the ranks exchange addresses (1 bit), the root plus one (24

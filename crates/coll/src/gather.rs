@@ -29,7 +29,7 @@ impl Team {
         if self.size() == 1 {
             return send.map_or(Ok(()), |send| send.copy_to(&receive(0)));
         }
-        let call = Description::new(call, Some(root), 0);
+        let (name, call) = (call, Description::new(call, Some(root), 0));
         let slots = self.slots();
         if self.rank() == root {
             let round = self.enter(call, null_mut());
@@ -59,7 +59,7 @@ impl Team {
             return result;
         }
         let send = send.expect("only a root's contribution may be in place");
-        match selection::contribution(slots, send.bytes()) {
+        match selection::contribution(self, name, send.bytes()) {
             Algorithm::Slots => {
                 let round = self.enter(call.with_bytes(send.bytes()), null_mut());
                 // SAFETY: this rank's slot, large enough by the selection, and its own until it arrives.

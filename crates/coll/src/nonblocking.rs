@@ -67,12 +67,13 @@ impl Prepared {
 impl Team {
     /// Starts an operation. Ranks' calls of this and of [`Team::prepare`] match in their order.
     pub fn start(&self, operation: &Operation<'_>) -> Pending {
-        let prepared = self.prepare(operation);
+        let prepared = self.prepare(operation, &[]);
         prepared.meet((prepared.number, 0))
     }
 
-    /// Prepares an operation that can be started again and again. Waits for nobody.
-    pub fn prepare(&self, operation: &Operation<'_>) -> Prepared {
+    /// Prepares an operation that can be started again and again. Waits for nobody. Of ranks with different `hints` the
+    /// first to start decides for all.
+    pub fn prepare(&self, operation: &Operation<'_>, hints: &[(String, String)]) -> Prepared {
         let (members, member) = (self.members(), self.rank());
         let root = match operation.root {
             Root::None | Root::Elsewhere => None,
@@ -88,6 +89,8 @@ impl Team {
             None => u64::from(in_place),
         };
         let description = Description::new(operation.call, root, bytes);
+        let selection = if hints.is_empty() { self.selection() } else { self.selection_with(hints) };
+        let step = selection.step(operation.call, one.map_or(0, |data| data.bytes()));
         let is_root = root == Some(member);
         let choice = Choice {
             call: operation.call,
@@ -95,7 +98,9 @@ impl Team {
             // All are one group, so the root does not matter.
             near_root: if members.are_two_groups() { root.unwrap_or(member) } else { 0 },
             in_place,
-            is_small: selection::is_small(members.size, one.and_then(|data| span(&data))),
+            is_small: selection::is_small(step, members.size, one.and_then(|data| span(&data))),
+            segment: step.segment,
+            block: step.block,
         };
         Prepared {
             shared: self.shared_by_all().cloned(),
@@ -115,6 +120,9 @@ impl Team {
     pub fn run(&self, operation: &Operation<'_>) -> Result {
         let Operation { call, send, receive, .. } = operation;
         if self.members().are_two_groups() && *call != Call::Barrier || operation.neighbors.is_some() {
+            return self.start(operation).wait();
+        }
+        if self.goes_by_schedule(operation) {
             return self.start(operation).wait();
         }
         let own = self.rank();

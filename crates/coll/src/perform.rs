@@ -41,10 +41,10 @@ impl Meeting {
             Action::Segment { side, index, of } => {
                 self.segment(choice, side, index, of, self.operator(member), &mut failures);
             }
-            Action::Reduce { to } => self.reduce_part(to, self.operator(member), &mut failures),
+            Action::Reduce { to } => self.reduce_part(choice, to, self.operator(member), &mut failures),
             Action::Settle { to } => self.settle(to),
             Action::Prefixes { index, of } => {
-                self.prefixes(choice.call == Call::Scan, index, of, self.operator(member), &mut failures);
+                self.prefixes(choice, index, of, self.operator(member), &mut failures);
             }
             Action::Neighbors { to } => self.collect_from_neighbors(to, &mut failures),
         }
@@ -181,9 +181,10 @@ impl Meeting {
     ) {
         let contributors = self.members.contributors(side);
         let like = self.value(contributors.start);
-        let range = pattern::segment(like.count(), granule(like.datatype()), index, of);
-        let scratch = Scratch::new(block(like.datatype()).min(range.end - range.start), like.datatype());
-        for part in blocks(range, like.datatype()) {
+        let range = pattern::segment(like.count(), granule(choice.segment, like.datatype()), index, of);
+        let scratch =
+            Scratch::new(block(choice.block, like.datatype()).min(range.end - range.start), like.datatype());
+        for part in blocks(range, choice.block, like.datatype()) {
             let result = scratch.data(part.end - part.start);
             self.fold(contributors.clone(), &part, operator, &result);
             self.hand_out(choice.call, side, &part, &result, failures);
@@ -191,7 +192,7 @@ impl Meeting {
     }
 
     /// Reduces the part of the result that a member receives.
-    fn reduce_part(&self, to: u32, operator: Operator<'_>, failures: &mut Failures) {
+    fn reduce_part(&self, choice: &Choice, to: u32, operator: Operator<'_>, failures: &mut Failures) {
         let contributors = self.members.peers(to);
         let target = self.contribution(to);
         let Some(receive) = target.receive.piece(0) else { return };
@@ -199,8 +200,8 @@ impl Meeting {
         let datatype = self.value(contributors.start).datatype();
         let is_aside = contributors.contains(&to) && self.value(to).is_at(&receive);
         let mut aside = vec![0; if is_aside { receive.bytes() as usize } else { 0 }];
-        let scratch = Scratch::new(block(datatype).min(mine.end - mine.start), datatype);
-        for part in blocks(mine.clone(), datatype) {
+        let scratch = Scratch::new(block(choice.block, datatype).min(mine.end - mine.start), datatype);
+        for part in blocks(mine.clone(), choice.block, datatype) {
             let length = part.end - part.start;
             let result = scratch.data(length);
             self.fold(contributors.clone(), &part, operator, &result);
@@ -233,18 +234,18 @@ impl Meeting {
     /// it receives, is taken first.
     fn prefixes(
         &self,
-        inclusive: bool,
+        choice: &Choice,
         index: u32,
         of: u32,
         operator: Operator<'_>,
         failures: &mut Failures,
     ) {
         let like = self.value(0);
-        let range = pattern::segment(like.count(), granule(like.datatype()), index, of);
-        let length = block(like.datatype()).min(range.end - range.start);
+        let range = pattern::segment(like.count(), granule(choice.segment, like.datatype()), index, of);
+        let length = block(choice.block, like.datatype()).min(range.end - range.start);
         let mut below = Scratch::new(length, like.datatype());
         let mut with = Scratch::new(length, like.datatype());
-        for part in blocks(range, like.datatype()) {
+        for part in blocks(range, choice.block, like.datatype()) {
             let count = part.end - part.start;
             for member in 0..self.members.size {
                 let receive = self.contribution(member).receive.piece(0).map(|r| r.part(part.start, count));
@@ -254,7 +255,11 @@ impl Meeting {
                 if member > 0 {
                     operator.apply(&below.data(count), &next);
                 }
-                let result = if inclusive { Some(next) } else { (member > 0).then(|| below.data(count)) };
+                let result = if choice.call == Call::Scan {
+                    Some(next)
+                } else {
+                    (member > 0).then(|| below.data(count))
+                };
                 if let (Some(result), Some(receive)) = (result, receive) {
                     note(failures, member, result.copy_to(&receive));
                 }

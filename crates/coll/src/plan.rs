@@ -75,6 +75,10 @@ pub(crate) struct Choice {
     pub in_place: bool,
     /// Whether a reduction is done in one step, in the order of the ranks' workers.
     pub is_small: bool,
+    /// The smallest part of a large reduction that is a step, in bytes.
+    pub segment: u32,
+    /// How much of it is reduced over all members at a time, in bytes.
+    pub block: u32,
 }
 
 /// Returns the schedule of an operation.

@@ -3,7 +3,7 @@
 
 use crate::buffer::{Data, Operator};
 use crate::call::{Call, Description};
-use crate::reduction::{Frame, Slotted, reduce_range, segment, span};
+use crate::reduction::{Frame, Slotted, reduce_range, segment};
 use crate::selection::{self, Algorithm};
 use crate::team::Team;
 use core::ptr::null_mut;
@@ -29,7 +29,7 @@ impl Team {
         }
         let datatype = send.datatype();
         let call = Description::new(Call::Reduce, Some(root), send.bytes());
-        match selection::reduction(self.slots(), span(&send)) {
+        match selection::reduction(self, Call::Reduce, &send) {
             Algorithm::Slots => {
                 let round = self.enter(call, null_mut());
                 let slotted = Slotted::new(self, round.ring(), operator, &send);
@@ -41,8 +41,9 @@ impl Team {
             }
             Algorithm::InPlace => self.exchange(call, &Frame { send, receive }, |peers| {
                 let target = peers.get(root).receive.expect("a root has a buffer for the result");
-                let range = segment(self, send.count(), datatype);
-                reduce_range(self, peers, operator, range, |part, result| {
+                let step = self.step(Call::Reduce, send.bytes());
+                let range = segment(self, step, send.count(), datatype);
+                reduce_range(self, step, peers, operator, range, |part, result| {
                     let _ = result.copy_to(&target.part(part.start, part.end - part.start));
                 });
                 Ok(())

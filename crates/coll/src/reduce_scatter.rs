@@ -3,7 +3,7 @@
 
 use crate::buffer::{Data, Operator, Scratch};
 use crate::call::{Call, Description};
-use crate::reduction::{Frame, Slotted, reduce_range, span};
+use crate::reduction::{Frame, Slotted, reduce_range};
 use crate::selection::{self, Algorithm};
 use crate::team::Team;
 use core::ops::Range;
@@ -33,8 +33,8 @@ impl Team {
             return Ok(());
         }
         let datatype = send.datatype();
-        let call = Description::new(call, None, send.bytes());
-        match selection::reduction(self.slots(), span(&send)) {
+        let (name, call) = (call, Description::new(call, None, send.bytes()));
+        match selection::reduction(self, name, &send) {
             Algorithm::Slots => {
                 let round = self.enter(call, null_mut());
                 let slotted = Slotted::new(self, round.ring(), operator, &send);
@@ -48,7 +48,8 @@ impl Team {
                 let aside = send.is_at(&receive).then(|| Scratch::new(own, datatype));
                 let target = aside.as_ref().map_or(receive, |aside| aside.data(own));
                 self.exchange(call, &Frame { send, receive: None }, |peers| {
-                    reduce_range(self, peers, operator, mine.clone(), |part, result| {
+                    let step = self.step(name, send.bytes());
+                    reduce_range(self, step, peers, operator, mine.clone(), |part, result| {
                         let place = target.part(part.start - mine.start, part.end - part.start);
                         let _ = result.copy_to(&place);
                     });

@@ -9,7 +9,7 @@
 use crate::buffer::{Data, Operator, Scratch};
 use crate::pattern;
 use crate::rendezvous::Combine;
-use crate::selection::{BLOCK_BYTES, SEGMENT_BYTES};
+use crate::selection::Step;
 use crate::shared::{Shared, Slots};
 use crate::team::{Peers, Team};
 use core::ops::Range;
@@ -130,29 +130,30 @@ impl Combine for Slotted<'_> {
 }
 
 /// Returns the caller's segment of `count` elements.
-pub(crate) fn segment(team: &Team, count: u64, datatype: &Datatype) -> Range<u64> {
-    pattern::segment(count, granule(datatype), team.rank(), team.size())
+pub(crate) fn segment(team: &Team, step: Step, count: u64, datatype: &Datatype) -> Range<u64> {
+    pattern::segment(count, granule(step.segment, datatype), team.rank(), team.size())
 }
 
-/// Returns the number of elements that are worth a rank's turn.
-pub(crate) fn granule(datatype: &Datatype) -> u64 {
-    SEGMENT_BYTES.div_ceil(datatype.size().max(1))
+/// Returns the number of elements that are worth a rank's turn: those of a segment of `bytes` bytes.
+pub(crate) fn granule(bytes: u32, datatype: &Datatype) -> u64 {
+    u64::from(bytes).div_ceil(datatype.size().max(1))
 }
 
-/// Cuts a range of elements into blocks that stay in the cache.
-pub(crate) fn blocks(range: Range<u64>, datatype: &Datatype) -> impl Iterator<Item = Range<u64>> {
-    pattern::blocks(range, block(datatype))
+/// Cuts a range of elements into blocks of at most `bytes` bytes, which stay in the cache.
+pub(crate) fn blocks(range: Range<u64>, bytes: u32, datatype: &Datatype) -> impl Iterator<Item = Range<u64>> {
+    pattern::blocks(range, block(bytes, datatype))
 }
 
-/// Returns the number of elements of a block.
-pub(crate) fn block(datatype: &Datatype) -> u64 {
-    (BLOCK_BYTES / datatype.size().max(1)).max(1)
+/// Returns the number of elements of a block of `bytes` bytes.
+pub(crate) fn block(bytes: u32, datatype: &Datatype) -> u64 {
+    (u64::from(bytes) / datatype.size().max(1)).max(1)
 }
 
 /// Reduces a range of elements over all ranks' `send` in rank order, block by block; hands each result to `store` with
 /// its range.
 pub(crate) fn reduce_range<'a>(
     team: &Team,
+    step: Step,
     peers: &Peers<'_, Frame<'a>>,
     operator: Operator<'_>,
     range: Range<u64>,
@@ -162,8 +163,8 @@ pub(crate) fn reduce_range<'a>(
         return;
     }
     let datatype = peers.get(team.rank()).send.datatype();
-    let scratch = Scratch::new(block(datatype).min(range.end - range.start), datatype);
-    for part in blocks(range, datatype) {
+    let scratch = Scratch::new(block(step.block, datatype).min(range.end - range.start), datatype);
+    for part in blocks(range, step.block, datatype) {
         let count = part.end - part.start;
         let result = scratch.data(count);
         let last = peers.get(team.size() - 1).send.part(part.start, count);

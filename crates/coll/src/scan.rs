@@ -4,9 +4,9 @@
 
 use crate::buffer::{Data, Operator, Scratch};
 use crate::call::{Call, Description};
-use crate::reduction::{Frame, Slotted, block, blocks, segment, span};
+use crate::reduction::{Frame, Slotted, block, blocks, segment};
 use crate::rendezvous::Combine;
-use crate::selection::{self, Algorithm};
+use crate::selection::{self, Algorithm, Step};
 use crate::team::{Peers, Team};
 use core::ptr::null_mut;
 use weft_base::Result;
@@ -57,7 +57,7 @@ impl Team {
         }
         let inclusive = call == Call::Scan;
         let description = Description::new(call, None, send.bytes());
-        match selection::reduction(self.slots(), span(&send)) {
+        match selection::reduction(self, call, &send) {
             Algorithm::Slots => {
                 let round = self.enter(description, null_mut());
                 let prefixes = Prefixes(Slotted::new(self, round.ring(), operator, &send));
@@ -70,10 +70,11 @@ impl Team {
             }
             Algorithm::InPlace => {
                 self.exchange(description, &Frame { send, receive: Some(receive) }, |peers| {
+                    let step = self.step(call, send.bytes());
                     if inclusive {
-                        self.scan_segment(peers, operator, send)
+                        self.scan_segment(step, peers, operator, send)
                     } else {
-                        self.exscan_segment(peers, operator, send)
+                        self.exscan_segment(step, peers, operator, send)
                     }
                 })
             }
@@ -81,8 +82,14 @@ impl Team {
     }
 
     /// Forms the prefixes of the rank's segment, in the buffers that receive them.
-    fn scan_segment(&self, peers: &Peers<'_, Frame<'_>>, operator: Operator<'_>, like: Data<'_>) -> Result {
-        for part in blocks(segment(self, like.count(), like.datatype()), like.datatype()) {
+    fn scan_segment(
+        &self,
+        step: Step,
+        peers: &Peers<'_, Frame<'_>>,
+        operator: Operator<'_>,
+        like: Data<'_>,
+    ) -> Result {
+        for part in blocks(segment(self, step, like.count(), like.datatype()), step.block, like.datatype()) {
             let count = part.end - part.start;
             let mut below: Option<Data<'_>> = None;
             for rank in 0..self.size() {
@@ -100,12 +107,18 @@ impl Team {
 
     /// As [`Team::scan_segment`], but each rank's buffer receives what is below it; what it sends, perhaps from the same
     /// place, is taken first.
-    fn exscan_segment(&self, peers: &Peers<'_, Frame<'_>>, operator: Operator<'_>, like: Data<'_>) -> Result {
-        let range = segment(self, like.count(), like.datatype());
-        let length = block(like.datatype()).min(range.end - range.start);
+    fn exscan_segment(
+        &self,
+        step: Step,
+        peers: &Peers<'_, Frame<'_>>,
+        operator: Operator<'_>,
+        like: Data<'_>,
+    ) -> Result {
+        let range = segment(self, step, like.count(), like.datatype());
+        let length = block(step.block, like.datatype()).min(range.end - range.start);
         let mut below = Scratch::new(length, like.datatype());
         let mut with = Scratch::new(length, like.datatype());
-        for part in blocks(range, like.datatype()) {
+        for part in blocks(range, step.block, like.datatype()) {
             let count = part.end - part.start;
             peers.get(0).send.part(part.start, count).copy_to(&below.data(count))?;
             for rank in 1..self.size() {

@@ -30,7 +30,7 @@ impl Team {
         if self.size() == 1 {
             return receive.map_or(Ok(()), |receive| send(0).copy_to(&receive));
         }
-        let call = Description::new(call, Some(root), 0);
+        let (name, call) = (call, Description::new(call, Some(root), 0));
         let slots = self.slots();
         if self.rank() != root {
             let receive = receive.expect("only the root's part may stay in place");
@@ -57,7 +57,7 @@ impl Team {
         let others = || (0..self.size()).filter(|&r| r != root);
         let largest = others().map(|r| send(r).bytes()).max().unwrap_or(0);
         let own = || receive.map_or(Ok(()), |receive| send(root).copy_to(&receive));
-        match selection::contribution(slots, largest) {
+        match selection::contribution(self, name, largest) {
             Algorithm::Slots => {
                 let round = self.enter(call.with_bytes(largest), null_mut());
                 let stride = slots.stride(largest as usize);

@@ -469,8 +469,15 @@ mod tests {
                     let members = Members { size, split };
                     for is_small in [false, true] {
                         let root = random.below(size as usize) as u32;
-                        let choice =
-                            Choice { call, members, near_root: root, in_place: !inter && is_small, is_small };
+                        let choice = Choice {
+                            call,
+                            members,
+                            near_root: root,
+                            in_place: !inter && is_small,
+                            is_small,
+                            segment: 2048,
+                            block: 16384,
+                        };
                         execute(&choice, root, &mut random);
                     }
                 }
@@ -481,7 +488,15 @@ mod tests {
     #[test]
     fn a_receiver_of_a_broadcast_is_over_without_the_others() {
         let members = Members { size: 4, split: 0 };
-        let choice = Choice { call: Call::Broadcast, members, near_root: 2, in_place: false, is_small: true };
+        let choice = Choice {
+            call: Call::Broadcast,
+            members,
+            near_root: 2,
+            in_place: false,
+            is_small: true,
+            segment: 0,
+            block: 0,
+        };
         let mut progress = Progress::new(schedule(&choice));
         progress.arrive(1, false);
         assert_eq!(progress.take(1, false), None);
@@ -496,8 +511,15 @@ mod tests {
         let mut random = Random(11);
         let size = 12;
         let members = Members { size, split: 0 };
-        let choice =
-            Choice { call: Call::NeighborAllgather, members, near_root: 0, in_place: false, is_small: false };
+        let choice = Choice {
+            call: Call::NeighborAllgather,
+            members,
+            near_root: 0,
+            in_place: false,
+            is_small: false,
+            segment: 0,
+            block: 0,
+        };
         for _ in 0..200 {
             let edges: Vec<(u32, u32)> = (0..random.below(40))
                 .map(|_| (random.below(size as usize) as u32, random.below(size as usize) as u32))

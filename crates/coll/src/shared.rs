@@ -5,6 +5,7 @@ use crate::meeting::Meeting;
 use crate::plan::{self, Choice};
 use crate::rendezvous::{DEPTH, Rendezvous};
 use crate::schedule::Schedule;
+use crate::selection::{Change, Selection};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, AtomicU64};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
@@ -43,6 +44,10 @@ pub(crate) struct Shared {
     pub board: Lock<Board>,
     /// The schedules used last.
     schedules: Lock<Vec<(Choice, Arc<Schedule>)>>,
+    /// Which algorithms operations take before anybody changes it.
+    pub selection: &'static Selection,
+    /// Changes of that which not all ranks have come to.
+    pub changes: Lock<Vec<Change>>,
     /// What ranks show each other in checking mode.
     pub shown: crate::checking::Board,
     posts: OnceLock<Box<[Post]>>,
@@ -83,6 +88,8 @@ impl Shared {
             waiting: WaitSet::default(),
             board: Lock::default(),
             schedules: Lock::default(),
+            selection: Selection::of(size as u32),
+            changes: Lock::default(),
             shown: crate::checking::Board::default(),
             posts: OnceLock::new(),
             slots: OnceLock::new(),

@@ -5,6 +5,7 @@ use crate::call::{Call, Description};
 use crate::checking::Counter;
 use crate::plan::Members;
 use crate::rendezvous::{Combine, Nothing, ring};
+use crate::selection::{Chosen, Selection};
 use crate::shared::{self, Shared, Slots};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -28,6 +29,8 @@ pub struct Team {
     round: AtomicU64,
     /// The number of calls that start or prepare an operation, likewise.
     calls: AtomicU64,
+    /// Which algorithms operations take.
+    pub(crate) chosen: Chosen,
     /// Calls shown in checking mode.
     pub(crate) shown: Counter,
 }
@@ -44,6 +47,7 @@ impl Team {
         assert!(rank < size);
         let shared = (size > 1).then(|| shared::join(context, size, rank, home));
         let shard = shared.as_ref().map_or(0, |s| s.shard_of[rank as usize] as usize);
+        let selection = shared.as_ref().map_or_else(|| Selection::of(1), |s| s.selection);
         Self {
             shared,
             size,
@@ -52,6 +56,7 @@ impl Team {
             split: 0,
             round: AtomicU64::new(0),
             calls: AtomicU64::new(0),
+            chosen: Chosen::new(selection),
             shown: Counter::default(),
         }
     }

@@ -12,6 +12,7 @@ pub mod settings;
 pub mod spawn;
 pub mod supervise;
 pub mod symbols;
+pub mod tune;
 pub mod wrapper;
 
 /// The exit code of a command that was called wrongly.

@@ -232,7 +232,7 @@ pub fn plan(line: CommandLine) -> Result<Plan, Stop> {
             0 => fills_machine,
             choice => choice == 1,
         },
-        settings: settings.changed(),
+        settings: settings.changed()?,
         node_of: Vec::new(),
         verbose: line.verbose,
     };

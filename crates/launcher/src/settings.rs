@@ -3,8 +3,9 @@
 use crate::flags::Stop;
 use crate::install::Installation;
 use std::fmt::Write;
-use std::path::PathBuf;
-use weft_base::settings::{Kind, Origin, Resolved, Setting, Source, gather};
+use std::path::{Path, PathBuf};
+use weft_base::collectives::{Entry, Table};
+use weft_base::settings::{COLLECTIVE_TABLE, COLLECTIVES, Origin, Resolved, Setting, Source, gather};
 
 /// The value of every setting.
 #[derive(Debug)]
@@ -50,10 +51,35 @@ impl Settings {
         found.map_or(setting.default, |resolved| resolved.value)
     }
 
-    /// Lists what a node process must be told.
-    pub fn changed(&self) -> Vec<(String, String)> {
-        let told = self.0.iter().filter(|r| r.source != Source::Default && r.setting.kind != Kind::Text);
-        told.map(|resolved| (resolved.setting.name.to_owned(), resolved.text.clone())).collect()
+    /// Lists what a node process must be told. The table of collectives comes as rows, wherever they are from: a node
+    /// process reads no file.
+    ///
+    /// # Errors
+    /// As [`Settings::collectives`].
+    pub fn changed(&self) -> Result<Vec<(String, String)>, Stop> {
+        let told = self.0.iter().filter(|r| r.source != Source::Default && !r.setting.is_text());
+        let mut told: Vec<_> =
+            told.map(|resolved| (resolved.setting.name.to_owned(), resolved.text.clone())).collect();
+        let rows = self.collectives()?.changes();
+        if !rows.is_empty() {
+            told.push((COLLECTIVES.name.into(), rows));
+        }
+        Ok(told)
+    }
+
+    fn text(&self, setting: &'static Setting) -> Option<(&str, Source)> {
+        let found = self.0.iter().find(|resolved| core::ptr::eq(resolved.setting, setting))?;
+        (found.source != Source::Default && !found.text.is_empty())
+            .then(|| (found.text.as_str(), found.source.clone()))
+    }
+
+    /// Returns the table of collectives.
+    ///
+    /// # Errors
+    /// What is wrong with the file, if it has changed since the settings were settled.
+    pub fn collectives(&self) -> Result<Table, Stop> {
+        let file = self.text(&COLLECTIVE_TABLE).map(|(path, _)| Path::new(path));
+        Table::new(file, self.text(&COLLECTIVES)).map_err(|why| Stop::new(crate::USAGE, why))
     }
 
     /// Prints what is not the default.
@@ -80,6 +106,22 @@ pub fn describe(installation: &Installation) -> Result<String, Stop> {
             setting.range(),
             setting.variable()
         );
+    }
+    Ok(text)
+}
+
+/// Describes the table of collectives: each row, and where it is from.
+///
+/// # Errors
+/// As [`settle`].
+pub fn describe_collectives(installation: &Installation) -> Result<String, Stop> {
+    let table = settle(installation, Vec::new())?.collectives()?;
+    let mut text = String::from(
+        "# COLLECTIVE[/LEVEL]: ALGORITHM [@BYTES] [MEMBERS]; of the rows that match a call the last one holds.\n",
+    );
+    for Entry { row, source } in table.entries() {
+        let source = if *source == Source::Default { "built in".into() } else { source.to_string() };
+        let _ = writeln!(text, "{:<56}# {source}", row.to_string());
     }
     Ok(text)
 }

@@ -49,9 +49,7 @@ fn prepare(
     request: Out<abi::Request>,
 ) -> Result {
     check::output(request, "request")?;
-    // There are no hints yet that change anything; an invalid object is an error all the same.
-    info::optional(hints)?;
-    let prepared = communicator.team.prepare(operation);
+    let prepared = communicator.team.prepare(operation, &info::optional(hints)?);
     let work = Startable { prepared, pending: Lock::new(None) };
     request.set(give(communicator, Arc::new(work), false)?);
     Ok(())

@@ -5,7 +5,6 @@
 //! uses the duplicate only after it has completed the request; many set an error handler or a name before.
 
 use crate::communicators::{Communicator, agree_on_context, publish};
-use crate::hints::Hints;
 use crate::meetings::{self, Key};
 use crate::process::Process;
 use crate::{check, info};
@@ -27,13 +26,13 @@ fn make(
     parent: &Communicator,
     comm: abi::Comm,
     context: u32,
-    hints: Hints,
+    hints: &[(String, String)],
     newcomm: Out<abi::Comm>,
 ) -> Result {
     let values = Values { context, ..parent.values.clone() };
     let mut duplicate = Communicator::new(values, parent.error_handler());
     duplicate.share_topology(parent);
-    *duplicate.hints.lock() = hints;
+    duplicate.hint(hints);
     let duplicate = publish(process, duplicate, newcomm);
     let Err(error) = parent.attributes.copy_to(comm.0, &duplicate.attributes) else { return Ok(()) };
     let handle = newcomm.get_at(0).0;
@@ -50,12 +49,12 @@ fn duplicate(comm: abi::Comm, info: Option<abi::Info>, newcomm: Out<abi::Comm>) 
     let parent = process.communicator(comm)?;
     let hints = hints_of(info)?;
     let context = agree_on_context(&parent)?;
-    make(process, &parent, comm, context, hints, newcomm)
+    make(process, &parent, comm, context, &hints, newcomm)
 }
 
 /// Returns the hints of the duplicate: those given with the call. The parent's are not passed on.
-fn hints_of(info: Option<abi::Info>) -> Result<Hints> {
-    Ok(info.map(info::optional).transpose()?.map_or_else(Hints::default, |pairs| Hints::new(&pairs)))
+fn hints_of(info: Option<abi::Info>) -> Result<Vec<(String, String)>> {
+    info.map_or(Ok(Vec::new()), info::optional)
 }
 
 /// `MPI_Comm_dup`
@@ -106,7 +105,7 @@ fn begin(
         1 => crate::contexts::allocate(1),
         _ => meetings::join(key, process.world_rank, parties).context(parties),
     };
-    make(process, &parent, comm, context, hints, newcomm)?;
+    make(process, &parent, comm, context, &hints, newcomm)?;
     request.set(process.messages().endpoint.requests().create_work(Arc::new(Done), comm, true));
     Ok(())
 }

@@ -2,7 +2,6 @@
 
 use crate::communicators::{Communicator, intra, publish};
 use crate::errors::{self, ErrorHandler, HandlerKind};
-use crate::hints::Hints;
 use crate::meetings::{self, Agreement, Key, Meeting};
 use crate::messages::{Purpose, bad_tag};
 use crate::process::Process;
@@ -52,7 +51,7 @@ pub fn comm_create_group(comm: abi::Comm, group: abi::Group, tag: c_int, newcomm
 struct Request {
     process: &'static Process,
     tag: String,
-    hints: Hints,
+    hints: Vec<(String, String)>,
     error_handler: ErrorHandler,
 }
 
@@ -65,14 +64,14 @@ impl Request {
             let text = format!("stringtag has {} characters; at most {limit} are allowed", tag.len());
             return Err(Error::new(MPI_ERR_ARG, text));
         }
-        let hints = Hints::new(&info::optional(info)?);
+        let hints = info::optional(info)?;
         let error_handler = errors::handler(process, errhandler, HandlerKind::Communicator)?;
         Ok(Self { process, tag, hints, error_handler })
     }
 
     fn publish(self, values: Values, newcomm: Out<abi::Comm>) {
         let created = Communicator::new(values, self.error_handler);
-        *created.hints.lock() = self.hints;
+        created.hint(&self.hints);
         publish(self.process, created, newcomm);
     }
 }

@@ -4,6 +4,7 @@
 //! `MPI_Comm_get_info` what is in effect.
 
 use crate::check;
+use crate::communicators::Communicator;
 use crate::info::{self, Info};
 use crate::memory_kinds;
 use crate::process::Process;
@@ -19,7 +20,8 @@ const ASSERTIONS: [&str; 5] = [
     "mpi_assert_strict_persistent_collective_ordering",
 ];
 
-/// The hints of one communicator.
+/// The hints of one communicator, but for those that choose algorithms, which belong to its team: all ranks must have
+/// the same of them (`weft_coll::Team::hint`).
 #[derive(Clone, Debug, Default)]
 pub struct Hints {
     assertions: [bool; ASSERTIONS.len()],
@@ -43,19 +45,20 @@ impl Hints {
         }
     }
 
-    /// Returns the hints of a new communicator that the program gave these pairs for.
-    pub fn new(pairs: &[(String, String)]) -> Self {
-        let mut hints = Self::default();
-        hints.update(pairs);
-        hints
-    }
-
     /// Returns all hints, those with default values included.
     pub fn pairs(&self) -> Vec<(String, String)> {
         let assertions = ASSERTIONS.iter().zip(self.assertions);
         let mut pairs: Vec<_> = assertions.map(|(key, on)| (key.to_string(), on.to_string())).collect();
         pairs.extend(self.memory_kinds.clone().map(|kinds| (memory_kinds::ASSERT_KEY.to_string(), kinds)));
         pairs
+    }
+}
+
+impl Communicator {
+    /// Takes over what is understood of the hints that the program gives with a call that all ranks make.
+    pub(crate) fn hint(&self, pairs: &[(String, String)]) {
+        self.hints.lock().update(pairs);
+        self.team.hint(pairs);
     }
 }
 
@@ -66,7 +69,7 @@ impl Hints {
 pub fn comm_set_info(comm: abi::Comm, info: abi::Info) -> Result {
     let process = Process::current()?;
     let communicator = process.communicator(comm)?;
-    communicator.hints.lock().update(&info::optional(info)?);
+    communicator.hint(&info::optional(info)?);
     Ok(())
 }
 
@@ -79,6 +82,7 @@ pub fn comm_get_info(comm: abi::Comm, info_used: Out<abi::Info>) -> Result {
     let process = Process::current()?;
     let communicator = process.communicator(comm)?;
     let mut pairs = communicator.hints.lock().pairs();
+    pairs.extend_from_slice(communicator.team.hints());
     let kinds = memory_kinds::of_origin(process, communicator.values.group.origin());
     pairs.push((memory_kinds::KEY.into(), kinds));
     info_used.set(abi::Info(process.infos.insert(Arc::new(Info::new(pairs)))));
@@ -95,7 +99,8 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_changes_nothing() {
-        let mut hints = Hints::new(&[pair("mpi_assert_no_any_tag", "true"), pair("colour", "red")]);
+        let mut hints = Hints::default();
+        hints.update(&[pair("mpi_assert_no_any_tag", "true"), pair("colour", "red")]);
         hints.update(&[pair("mpi_assert_no_any_tag", "perhaps"), pair("mpi_assert_exact_length", "true")]);
         let pairs = hints.pairs();
         assert_eq!(pairs.len(), ASSERTIONS.len());

@@ -2,7 +2,6 @@
 
 use crate::check;
 use crate::communicators::Communicator;
-use crate::hints::Hints;
 use crate::info;
 use crate::process::Process;
 use crate::resources;
@@ -179,7 +178,7 @@ pub fn comm_split_type(
         Wish::Pset(number) => Some(number),
     };
     let Some(created) = split(process, &parent, color, key, newcomm)? else { return Ok(()) };
-    *created.hints.lock() = Hints::new(&pairs);
+    created.hint(&pairs);
     if wish == Wish::Unguided
         && let Some(which) = unguided
     {

@@ -9,7 +9,10 @@ mod sources;
 pub use sources::{FILES_HELP, Origin, Refused, Resolved, Source, gather, gather_alone};
 
 use crate::Result;
+use crate::collectives;
 use std::fmt;
+use std::path::Path;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What values a setting takes.
@@ -23,6 +26,10 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// Any text; only read where it is needed, from the environment.
     Text,
+    /// Rows of the table of collectives.
+    Rows,
+    /// The name of a file of such rows.
+    RowsFile,
 }
 
 /// One setting and its value.
@@ -37,11 +44,12 @@ pub struct Setting {
     /// What it does, in a line.
     pub help: &'static str,
     value: AtomicU64,
+    text: OnceLock<String>,
 }
 
 impl Setting {
     const fn new(name: &'static str, kind: Kind, default: u64, help: &'static str) -> Self {
-        Self { name, kind, default, help, value: AtomicU64::new(default) }
+        Self { name, kind, default, help, value: AtomicU64::new(default), text: OnceLock::new() }
     }
 
     /// Returns the value.
@@ -55,6 +63,21 @@ impl Setting {
         self.value.store(value, Ordering::Relaxed);
     }
 
+    /// Returns the text of a setting whose value is one, if it was given.
+    pub fn text(&self) -> Option<&str> {
+        self.text.get().map(String::as_str).filter(|text| !text.is_empty())
+    }
+
+    /// Gives a setting whose value is a text that text. Only before the first rank runs, and once.
+    pub fn set_text(&self, text: &str) {
+        let _ = self.text.set(text.to_owned());
+    }
+
+    /// Tells whether the value is a text.
+    pub fn is_text(&self) -> bool {
+        matches!(self.kind, Kind::Text | Kind::Rows | Kind::RowsFile)
+    }
+
     /// Returns the name of the environment's variable.
     pub fn variable(&self) -> String {
         format!("WEFT_{}", self.name.to_uppercase().replace('-', "_"))
@@ -66,6 +89,11 @@ impl Setting {
     /// Says which values are possible.
     pub fn parse(&self, text: &str) -> core::result::Result<u64, String> {
         let value = text.trim();
+        match self.kind {
+            Kind::Rows => collectives::parse_rows(value).map(drop).map_err(|(_, why)| why)?,
+            Kind::RowsFile if !value.is_empty() => drop(collectives::read_file(Path::new(value))?),
+            _ => {}
+        }
         let found = match self.kind {
             Kind::Number(low, high) => value.parse().ok().filter(|number| (low..=high).contains(number)),
             Kind::Bytes(low, high) => bytes(value).filter(|number| (low..=high).contains(number)),
@@ -77,7 +105,7 @@ impl Setting {
                 };
                 words.iter().position(|w| *w == word).map(|position| position as u64)
             }
-            Kind::Text => Some(0),
+            Kind::Text | Kind::Rows | Kind::RowsFile => Some(0),
         };
         found.ok_or_else(|| format!("{value:?} is no value for {}; possible is {}", self.name, self.range()))
     }
@@ -90,6 +118,8 @@ impl Setting {
             Kind::Bytes(low, high) => format!("bytes from {} to {}", Bytes(low), Bytes(high)),
             Kind::Choice(words) => words.join(", "),
             Kind::Text => "text".into(),
+            Kind::Rows => "rows like bcast: in-place @1K-, divided by semicolons".into(),
+            Kind::RowsFile => "a file with a row on each line".into(),
         }
     }
 
@@ -99,13 +129,13 @@ impl Setting {
             Kind::Choice(words) => words[value as usize].into(),
             Kind::Bytes(..) => Bytes(value).to_string(),
             Kind::Number(..) => value.to_string(),
-            Kind::Text => String::new(),
+            Kind::Text | Kind::Rows | Kind::RowsFile => String::new(),
         }
     }
 }
 
 /// A number of bytes in the largest unit that divides it.
-struct Bytes(u64);
+pub(crate) struct Bytes(pub u64);
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -118,7 +148,8 @@ impl fmt::Display for Bytes {
     }
 }
 
-fn bytes(text: &str) -> Option<u64> {
+/// Reads a number of bytes: plain, or with K, M or G.
+pub(crate) fn bytes(text: &str) -> Option<u64> {
     let text = text.trim_end_matches("iB").trim_end_matches('B');
     let shift = match text.chars().next_back()? {
         'k' | 'K' => 10,
@@ -158,6 +189,8 @@ settings! {
     SPINS "spins" Kind::Number(0, 1_000_000_000), 4000, "How many times a receive looks before it parks, where another processor may help";
     SPIN_US "spin-us" Kind::Number(0, 1_000_000), 30, "How long other waits spin before they park, in microseconds";
     POLL_US "poll-us" Kind::Number(0, 1_000_000), 30, "How long a worker without ranks to run looks for some before it sleeps, in microseconds";
+    COLLECTIVE_TABLE "collective-table" Kind::RowsFile, 0, "Which algorithms collectives take: a file as weft tune writes it";
+    COLLECTIVES "collectives" Kind::Rows, 0, "Which algorithms collectives take: rows that go before those of the file and the built-in ones";
     CC "cc" Kind::Text, 0, "The compiler mpicc calls";
     CXX "cxx" Kind::Text, 0, "The compiler mpicxx calls";
     FC "fc" Kind::Text, 0, "The compiler mpifort calls";
@@ -183,6 +216,7 @@ pub fn apply(changed: &[(String, String)]) -> Result {
         let number =
             find(name).ok_or_else(|| "no such setting".to_owned()).and_then(|s| Ok((s, s.parse(value)?)));
         match number {
+            Ok((setting, _)) if setting.is_text() => setting.set_text(value),
             Ok((setting, number)) => setting.set(number),
             Err(why) => {
                 return Err(crate::Error::new(crate::constants::MPI_ERR_ARG, format!("{name}: {why}")));
@@ -199,7 +233,7 @@ mod tests {
     #[test]
     fn defaults_are_possible_values_and_names_differ() {
         for (index, setting) in TABLE.iter().enumerate() {
-            if setting.kind != Kind::Text {
+            if !setting.is_text() {
                 assert_eq!(
                     setting.parse(&setting.show(setting.default)),
                     Ok(setting.default),

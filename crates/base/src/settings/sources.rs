@@ -1,6 +1,6 @@
 //! Where the values of settings come from, and what is wrong with them.
 
-use super::{Kind, Setting, TABLE, find};
+use super::{Setting, TABLE, find};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -80,7 +80,7 @@ pub fn gather(origin: &Origin<'_>) -> (Vec<Resolved>, Vec<Refused>) {
         Some(setting) => match setting.parse(value) {
             Ok(number) => {
                 let place = all.iter_mut().find(|r| core::ptr::eq(r.setting, setting)).expect("in the table");
-                let text = if setting.kind == Kind::Text { value.to_owned() } else { setting.show(number) };
+                let text = if setting.is_text() { value.to_owned() } else { setting.show(number) };
                 *place = Resolved { setting, value: number, text, source };
             }
             Err(why) => refused
@@ -152,6 +152,9 @@ pub fn gather_alone() -> Vec<Refused> {
     let (all, refused) = gather(&Origin { options: Vec::new(), environment, files: &[] });
     for resolved in all {
         resolved.setting.set(resolved.value);
+        if resolved.setting.is_text() && resolved.source != Source::Default {
+            resolved.setting.set_text(&resolved.text);
+        }
     }
     refused
 }

@@ -1,0 +1,290 @@
+//! `weft tune`: measures the algorithms of collectives on this machine and writes a table of the fastest.
+//!
+//! For each number of ranks and each collective one job runs: a kernel that measures all algorithms side by side, sizes
+//! one after the other, in interleaved rounds. The median of an algorithm's rounds counts. What is built in stays unless
+//! another is faster by more than [`MARGIN`], so that noise does not write the table.
+
+use crate::flags::Stop;
+use crate::install::Installation;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use weft_base::collectives::{Algorithm, Collective, Level, Row, Step, Table, Thresholds};
+
+/// What is to be measured.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The numbers of ranks, ascending.
+    pub ranks: Vec<u32>,
+    /// The collectives.
+    pub collectives: Vec<Collective>,
+    /// Whether few sizes and rounds are enough.
+    pub quick: bool,
+    /// The file to write.
+    pub output: PathBuf,
+}
+
+/// How much faster than what is built in another algorithm must be.
+const MARGIN: f64 = 1.05;
+
+/// One way to do a collective, as a row for all sizes.
+type Candidate = Row;
+
+/// The median time of each candidate in nanoseconds, by size.
+type Medians = BTreeMap<u64, Vec<f64>>;
+
+fn failed(why: impl std::fmt::Display) -> Stop {
+    Stop { message: format!("weft tune: {why}\n"), code: 1 }
+}
+
+/// Returns what can be measured of a collective.
+fn candidates(collective: Collective, quick: bool) -> Vec<Candidate> {
+    let level = Level::Ranks;
+    let mut all = Vec::new();
+    for &algorithm in Algorithm::of(collective, level) {
+        let plain = Row::new(collective, level, algorithm);
+        // A schedule cannot depend on a size that not every rank knows, and is no good for all sizes.
+        if algorithm == Algorithm::Schedule && !collective.has_common_size() {
+            continue;
+        }
+        if algorithm == Algorithm::InPlace && plain.block > 0 && !quick {
+            all.extend([4, 64].map(|kib| Row { block: kib << 10, ..plain.clone() }));
+        }
+        all.push(plain);
+    }
+    all
+}
+
+/// Writes what follows the colon of a row.
+fn value(row: &Row) -> String {
+    row.to_string().split_once(": ").map_or_else(String::new, |(_, value)| value.to_owned())
+}
+
+fn sizes(collective: Collective, quick: bool) -> Vec<u64> {
+    match (collective, quick) {
+        (Collective::Barrier, _) => vec![0],
+        (_, true) => vec![8, 1 << 10, 4 << 10, 64 << 10],
+        (_, false) => (3..=20).map(|shift| 1 << shift).collect(),
+    }
+}
+
+/// Returns the middle one.
+fn median(samples: &mut [f64]) -> f64 {
+    samples.sort_unstable_by(f64::total_cmp);
+    let middle = samples.len() / 2;
+    if samples.len() % 2 == 1 { samples[middle] } else { (samples[middle - 1] + samples[middle]) / 2.0 }
+}
+
+/// Reads what the kernel prints: size, number of the candidate, nanoseconds.
+fn read(output: &str, candidates: usize) -> Result<Medians, Stop> {
+    let mut samples: BTreeMap<u64, Vec<Vec<f64>>> = BTreeMap::new();
+    for line in output.lines() {
+        let mut words = line.split_whitespace();
+        let mut next = || words.next().unwrap_or_default();
+        let (bytes, which, time) = (next().parse().ok(), next().parse::<usize>().ok(), next().parse().ok());
+        let (Some(bytes), Some(which), Some(time)) = (bytes, which.filter(|&w| w < candidates), time) else {
+            return Err(failed(format!("the kernel printed {line:?}, which is no sample")));
+        };
+        samples.entry(bytes).or_insert_with(|| vec![Vec::new(); candidates])[which].push(time);
+    }
+    let whole = samples.into_iter().filter(|(_, of)| of.iter().all(|times| !times.is_empty()));
+    Ok(whole.map(|(bytes, mut of)| (bytes, of.iter_mut().map(|times| median(times)).collect())).collect())
+}
+
+fn measure(
+    installation: &Installation,
+    request: &Request,
+    collective: Collective,
+    ranks: u32,
+    all: &[Candidate],
+) -> Result<Medians, Stop> {
+    let (rounds, time_us) = if request.quick { ("5", "300") } else { ("11", "1000") };
+    let sizes: Vec<String> = sizes(collective, request.quick).iter().map(u64::to_string).collect();
+    let kernel = installation.prefix.join("lib/weft/weft-tune-kernel");
+    let mut command = Command::new(installation.bin.join("mpirun"));
+    command.args(["-n", &ranks.to_string()]).arg(&kernel);
+    command.args([collective.name(), rounds, time_us, &sizes.join(",")]).args(all.iter().map(value));
+    let output = command.output().map_err(|error| failed(format!("mpirun: {error}")))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let what = format!("{} on {ranks} ranks ended with {}", collective.name(), output.status);
+        return Err(failed(format!("{what}: {}", said.trim_end())));
+    }
+    read(&String::from_utf8_lossy(&output.stdout), all.len())
+}
+
+fn step(row: &Row) -> Step {
+    Step { algorithm: row.algorithm, segment: row.segment, block: row.block }
+}
+
+/// The choice for a size: the candidate, and how much faster it is than what is built in.
+struct Choice {
+    bytes: u64,
+    candidate: usize,
+    gain: f64,
+}
+
+fn choose(medians: &Medians, all: &[Candidate], built_in: &Thresholds) -> Vec<Choice> {
+    let choices = medians.iter().map(|(&bytes, times)| {
+        let usual = all.iter().position(|row| step(row) == built_in.at(bytes)).unwrap_or(0);
+        let best = (0..all.len()).min_by(|&a, &b| times[a].total_cmp(&times[b])).unwrap_or(usual);
+        let candidate = if times[usual] > times[best] * MARGIN { best } else { usual };
+        Choice { bytes, candidate, gain: times[usual] / times[candidate] }
+    });
+    choices.collect()
+}
+
+/// Makes rows of the choices for one number of ranks: neighbours with the same candidate share one, and a row ends in
+/// the geometric middle between two sizes.
+fn rows(choices: &[Choice], all: &[Candidate]) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    let mut first = 0;
+    for (index, choice) in choices.iter().enumerate() {
+        let next = choices.get(index + 1);
+        if next.is_some_and(|next| next.candidate == choice.candidate) {
+            continue;
+        }
+        let last =
+            next.map_or(u64::MAX, |next| ((choice.bytes.max(1) as f64) * (next.bytes as f64)).sqrt() as u64);
+        rows.push(Row { bytes: first..=last, ..all[choice.candidate].clone() });
+        first = last.saturating_add(1);
+    }
+    rows
+}
+
+/// Joins the rows for each number of ranks: one holds up to the next that was measured; what is the same for all needs no
+/// range.
+fn join(by_ranks: &[(u32, Vec<Row>)]) -> Vec<Row> {
+    if by_ranks.windows(2).all(|two| two[0].1 == two[1].1) {
+        return by_ranks.first().map_or_else(Vec::new, |(_, rows)| rows.clone());
+    }
+    let mut joined = Vec::new();
+    for (index, (ranks, rows)) in by_ranks.iter().enumerate() {
+        let low = if index == 0 { 0 } else { *ranks };
+        let high = by_ranks.get(index + 1).map_or(u32::MAX, |(next, _)| next - 1);
+        joined.extend(rows.iter().map(|row| Row { members: low..=high, ..row.clone() }));
+    }
+    joined
+}
+
+/// Names a number of bytes.
+fn name(bytes: u64) -> String {
+    match bytes {
+        0 => String::new(),
+        _ if bytes.is_multiple_of(1 << 20) => format!(" of {} MiB", bytes >> 20),
+        _ if bytes.is_multiple_of(1 << 10) => format!(" of {} KiB", bytes >> 10),
+        _ => format!(" of {bytes} B"),
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Stop> {
+    std::fs::write(path, text).map_err(|error| failed(format!("{}: {error}", path.display())))
+}
+
+/// Measures, writes the table, and returns what there is to gain.
+///
+/// # Errors
+/// Says what could not be run or written.
+pub fn tune(installation: &Installation, request: &Request) -> Result<String, Stop> {
+    // What cannot be written is better known before than after.
+    write(&request.output, "")?;
+    let steps = request.ranks.len() * request.collectives.len();
+    let style =
+        ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} ({eta} left)").expect("a right template");
+    let progress = ProgressBar::new(steps as u64).with_style(style);
+    let (mut table, mut gains) = (String::new(), String::new());
+    let measured: Vec<String> = request.ranks.iter().map(u32::to_string).collect();
+    let _ = writeln!(
+        table,
+        "# Written by weft tune {} for {} ranks on {} processors; use it with the setting collective-table.",
+        env!("CARGO_PKG_VERSION"),
+        measured.join(", "),
+        std::thread::available_parallelism().map_or(1, |n| n.get())
+    );
+    for &collective in &request.collectives {
+        let all = candidates(collective, request.quick);
+        let mut by_ranks = Vec::new();
+        for &ranks in &request.ranks {
+            progress.set_message(format!("{} on {ranks} ranks", collective.name()));
+            let medians = measure(installation, request, collective, ranks, &all)?;
+            let built_in = Table::default().resolve(Level::Ranks, ranks);
+            let choices = choose(&medians, &all, built_in.of(collective));
+            for choice in choices.iter().filter(|choice| choice.gain > 1.0) {
+                let what = format!("{}{}", collective.name(), name(choice.bytes));
+                let how = value(&all[choice.candidate]);
+                let _ = writeln!(gains, "{what} on {ranks} ranks: {how} is {:.2} times as fast", choice.gain);
+            }
+            by_ranks.push((ranks, rows(&choices, &all)));
+            progress.inc(1);
+        }
+        for row in join(&by_ranks) {
+            let _ = writeln!(table, "{row}");
+        }
+    }
+    progress.finish_and_clear();
+    write(&request.output, &table)?;
+    if gains.is_empty() {
+        gains.push_str("nothing is faster than what is built in\n");
+    }
+    let path = request.output.display();
+    let _ = writeln!(
+        gains,
+        "{path}: written; WEFT_COLLECTIVE_TABLE={path} or --set collective-table={path} uses it"
+    );
+    Ok(gains)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weft_base::collectives::parse_rows;
+
+    fn table(rows: &[Row]) -> Vec<String> {
+        rows.iter().map(Row::to_string).collect()
+    }
+
+    #[test]
+    fn medians_come_from_samples_in_any_order() {
+        let medians = read("8 0 3\n8 1 5\n8 0 1\n8 1 7\n8 0 2\n64 0 9\n", 2).unwrap();
+        // Size 64 has no sample of the second candidate.
+        assert_eq!(medians, BTreeMap::from([(8, vec![2.0, 6.0])]));
+        for wrong in ["8 2 1", "8 x 1", "8 1", "hello"] {
+            assert!(read(wrong, 2).unwrap_err().message.contains(wrong));
+        }
+    }
+
+    #[test]
+    fn what_is_built_in_stays_unless_another_is_clearly_faster() {
+        let all = candidates(Collective::Bcast, true);
+        assert_eq!(all.iter().map(value).collect::<Vec<_>>(), ["slots", "in-place", "schedule"]);
+        let resolved = Table::default().resolve(Level::Ranks, 4);
+        let medians = BTreeMap::from([
+            (8, vec![100.0, 98.0, 300.0]),
+            (1024, vec![200.0, 100.0, 300.0]),
+            (4096, vec![200.0, 100.0, 300.0]),
+            (65536, vec![900.0, 900.0, 300.0]),
+        ]);
+        let choices = choose(&medians, &all, resolved.of(Collective::Bcast));
+        let found: Vec<_> = choices.iter().map(|choice| (choice.candidate, choice.gain)).collect();
+        assert_eq!(found, [(0, 1.0), (1, 2.0), (1, 2.0), (2, 3.0)]);
+        let rows = rows(&choices, &all);
+        assert_eq!(table(&rows), ["bcast: slots @-90", "bcast: in-place @91-16K", "bcast: schedule @16385-"]);
+        assert_eq!(join(&[(2, rows.clone()), (8, rows.clone())]), rows);
+        let other = vec![all[1].clone()];
+        let joined = join(&[(2, other.clone()), (8, rows), (32, other)]);
+        assert_eq!(joined[0].members, 0..=7);
+        assert_eq!((joined[1].members.clone(), joined[4].members.clone()), (8..=31, 32..=u32::MAX));
+        let text = table(&joined).join("\n");
+        let again: Vec<Row> = parse_rows(&text).unwrap().into_iter().map(|(_, row)| row).collect();
+        assert_eq!(again, joined);
+    }
+
+    #[test]
+    fn blocks_are_varied_where_there_are_some() {
+        let values: Vec<String> = candidates(Collective::Allreduce, false).iter().map(value).collect();
+        assert_eq!(values, ["slots", "in-place block=4K", "in-place block=64K", "in-place", "schedule"]);
+        assert_eq!(candidates(Collective::Gatherv, false).len(), 2);
+    }
+}
