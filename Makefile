@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 TARGET := $(or $(CARGO_TARGET_DIR),target)/release
 PACKAGES := -p weft-capi -p weft-node -p weft-launcher
 
-.PHONY: all binaries run test test-apps bench install clean
+.PHONY: all binaries run test test-apps bench install wheel clean
 all: binaries examples
 
 include mk/examples.mk
@@ -57,6 +57,10 @@ install: all
 		cp -P "$(BUILD)/$$file" "$(DESTDIR)$(PREFIX)/$$file" || exit 1; \
 	done
 	@echo "installed in $(DESTDIR)$(PREFIX)"
+
+# A package for Python, build/wheel/weft_mpi-*.whl. Needs pip, and setuptools from the package index.
+wheel: binaries
+	WEFT_BUILD="$(abspath $(BUILD))" python3 -m pip wheel --quiet --no-deps --wheel-dir $(BUILD)/wheel ./python
 
 clean:
 	$(CARGO) clean
