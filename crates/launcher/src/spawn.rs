@@ -52,10 +52,12 @@ pub fn start(plan: &Plan) -> Result<Vec<Node>, Stop> {
     file.write_all(&text).map_err(|error| fail("job description", error))?;
     let segment = match plan.nodes.len() {
         1 => None,
-        count => Some(weft_local::segment::create(count as u32).map_err(|error| {
-            let remedy = "run fewer processes, or more ranks in each: --ranks-per-process K";
-            fail(&format!("memory shared by {count} processes ({remedy})"), error)
-        })?),
+        count => {
+            Some(weft_local::Segment::create(count as u32).map(|(segment, _)| segment).map_err(|error| {
+                let remedy = "run fewer processes, or more ranks in each: --ranks-per-process K";
+                fail(&format!("memory shared by {count} processes ({remedy})"), std::io::Error::other(error))
+            })?)
+        }
     };
     block_signals();
     let mut nodes: Vec<Node> = Vec::with_capacity(plan.nodes.len());

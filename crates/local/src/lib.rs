@@ -1,7 +1,8 @@
-//! The transport between ranks of one host.
+//! The transport between ranks of one host: rings between ranks of a node process, and the device between the node
+//! processes of a host.
 
 mod ring;
-pub mod segment;
-pub use segment::SegmentDevice;
+mod segment;
 
 pub use ring::{Header, Message, OFFER, PAYLOAD, Ring, SLOTS};
+pub use segment::{Options, Segment, SegmentDevice};

@@ -3,20 +3,24 @@
 //! Built with `--cfg loom` the protocols here run under loom's model checker.
 
 mod backoff;
+mod bell;
 mod biased;
 pub mod facade;
 mod lane;
 mod lock;
+pub mod mailbox;
 mod padded;
 pub mod queue;
 pub mod ring;
 pub mod shuttle;
 
 pub use backoff::Backoff;
+pub use bell::Bell;
 pub use biased::{Biased, enable_global_barrier};
 pub use facade::atomic;
 pub use lane::{Carrier, Lane};
 pub use lock::{Lock, LockGuard};
+pub use mailbox::Mailbox;
 pub use padded::CachePadded;
 pub use ring::Ring;
 pub use shuttle::{Shuttle, Side};

@@ -1,7 +1,7 @@
 //! A value alone on its cache lines.
 
 /// Aligns `T` to 128 bytes: two lines, since x86-64 prefetches lines in pairs.
-#[repr(align(128))]
+#[repr(C, align(128))]
 #[derive(Default, Debug)]
 pub struct CachePadded<T>(pub T);
 

@@ -10,6 +10,10 @@
 //! - the producer reads `taken` only when the ring looks full by what it last knew (`known`), so on the fast path it
 //!   reads no line that the consumer writes.
 //!
+//! A message may carry a *mark* of 16 bits in the upper part of the sequence word, which costs no room in the slot.
+//!
+//! All zero is an empty ring, and nothing in it is an address, so it may lie in memory that processes share.
+//!
 //! Races closed: a consumer sees the payload whole, because the word is written after it; a producer reuses a slot
 //! only after it has seen `taken` past it (acquire), hence after the consumer's reads (release).
 #![allow(unsafe_code)] // Slots are shared cells; the sequence words say whose they are.
@@ -26,18 +30,24 @@ pub const PAYLOAD: usize = 56;
 /// A slot's payload.
 pub type Payload = [u64; PAYLOAD / 8];
 
-#[repr(align(64))]
+/// Where the mark begins in a sequence word; below it is the position plus one.
+const MARK: u32 = 48;
+const POSITION: u64 = (1 << MARK) - 1;
+
+#[repr(C, align(64))]
 struct Slot {
     sequence: AtomicU64,
     payload: UnsafeCell<Payload>,
 }
 
+#[repr(C)]
 struct Producer {
     next: u64,
     known: u64,
 }
 
 /// A ring of `N` slots; `N` is a power of two.
+#[repr(C)]
 pub struct Ring<const N: usize> {
     producer: CachePadded<UnsafeCell<Producer>>,
     taken: CachePadded<AtomicU64>,
@@ -76,12 +86,22 @@ impl<const N: usize> Ring<N> {
     /// One thread at a time is the producer.
     #[inline]
     pub unsafe fn push_with(&self, fill: impl FnOnce(&mut Payload)) -> bool {
+        // SAFETY: the caller's promise is the one asked for.
+        unsafe { self.push_marked(0, fill) }
+    }
+
+    /// As [`Ring::push_with`], with a mark.
+    ///
+    /// # Safety
+    /// One thread at a time is the producer.
+    #[inline]
+    pub unsafe fn push_marked(&self, mark: u16, fill: impl FnOnce(&mut Payload)) -> bool {
         self.producer.with_mut(|p| {
             // SAFETY: only the producer touches this cell, and the caller is the only producer.
             let producer = unsafe { &mut *p };
-            if producer.next - producer.known == N as u64 {
+            if producer.next.wrapping_sub(producer.known) == N as u64 {
                 producer.known = self.taken.load(Ordering::Acquire);
-                if producer.next - producer.known == N as u64 {
+                if producer.next.wrapping_sub(producer.known) == N as u64 {
                     return false;
                 }
             }
@@ -90,7 +110,7 @@ impl<const N: usize> Ring<N> {
             // only after the store below.
             slot.payload.with_mut(|payload| fill(unsafe { &mut *payload }));
             producer.next += 1;
-            slot.sequence.store(producer.next, Ordering::Release);
+            slot.sequence.store(producer.next & POSITION | u64::from(mark) << MARK, Ordering::Release);
             true
         })
     }
@@ -103,6 +123,22 @@ impl<const N: usize> Ring<N> {
     pub unsafe fn try_push(&self, payload: &Payload) -> bool {
         // SAFETY: the caller's promise is the one asked for.
         unsafe { self.push_with(|slot| *slot = *payload) }
+    }
+
+    /// Tells whether there is room for a message.
+    ///
+    /// # Safety
+    /// The caller is the producer.
+    #[inline]
+    pub unsafe fn has_room(&self) -> bool {
+        self.producer.with_mut(|p| {
+            // SAFETY: only the producer touches this cell.
+            let producer = unsafe { &mut *p };
+            if producer.next.wrapping_sub(producer.known) == N as u64 {
+                producer.known = self.taken.load(Ordering::Acquire);
+            }
+            producer.next.wrapping_sub(producer.known) != N as u64
+        })
     }
 
     /// Returns the position of the next message to be added.
@@ -125,7 +161,7 @@ impl<const N: usize> Ring<N> {
     #[inline]
     pub fn is_ready(&self) -> bool {
         let at = self.taken.load(Ordering::Relaxed);
-        self.slots[at as usize % N].sequence.load(Ordering::Acquire) == at + 1
+        (self.slots[at as usize % N].sequence.load(Ordering::Acquire) ^ (at + 1)) & POSITION == 0
     }
 
     /// Returns the next message, which stays until [`Ring::pop`].
@@ -134,10 +170,22 @@ impl<const N: usize> Ring<N> {
     /// The caller has the consumer's role, and keeps it until it has let go of the payload.
     #[inline]
     pub unsafe fn peek(&self) -> Option<&Payload> {
-        self.is_ready().then(|| {
-            let at = self.taken.load(Ordering::Relaxed);
+        // SAFETY: the caller's promise is the one asked for.
+        unsafe { self.peek_marked() }.map(|(_, payload)| payload)
+    }
+
+    /// As [`Ring::peek`], with the mark.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline]
+    pub unsafe fn peek_marked(&self) -> Option<(u16, &Payload)> {
+        let at = self.taken.load(Ordering::Relaxed);
+        let slot = &self.slots[at as usize % N];
+        let word = slot.sequence.load(Ordering::Acquire);
+        ((word ^ (at + 1)) & POSITION == 0).then(|| {
             // SAFETY: the word says the payload is written, and it is ours until `taken` moves.
-            self.slots[at as usize % N].payload.with(|p| unsafe { &*p })
+            ((word >> MARK) as u16, slot.payload.with(|p| unsafe { &*p }))
         })
     }
 
@@ -172,6 +220,24 @@ mod tests {
                     assert_eq!(ring.peek(), Some(&[round * 4 + i; 7]));
                     ring.pop();
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn marks_come_with_their_messages() {
+        let ring = Ring::<4>::new();
+        // SAFETY: one thread is both sides.
+        unsafe {
+            for i in 0..10u16 {
+                assert!(ring.push_marked(i << 12 | i, |payload| payload[0] = u64::from(i)));
+                assert!(ring.is_ready());
+                assert_eq!(
+                    ring.peek_marked().map(|(mark, p)| (mark, p[0])),
+                    Some((i << 12 | i, u64::from(i)))
+                );
+                ring.pop();
+                assert!(!ring.is_ready());
             }
         }
     }

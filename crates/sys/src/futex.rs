@@ -35,6 +35,15 @@ pub fn wait(word: &AtomicU32, expected: u32) {
 
 /// Sleeps like [`wait`], at most for `timeout`. Returns false when the time ran out.
 pub fn wait_for(word: &AtomicU32, expected: u32, timeout: Option<Duration>) -> bool {
+    wait_on(word, expected, timeout, libc::FUTEX_PRIVATE_FLAG)
+}
+
+pub(crate) fn wait_on(
+    word: &AtomicU32,
+    expected: u32,
+    timeout: Option<Duration>,
+    flags: libc::c_int,
+) -> bool {
     let time = timeout.map(|t| libc::timespec {
         tv_sec: t.as_secs().min(i64::MAX as u64) as libc::time_t,
         tv_nsec: t.subsec_nanos() as libc::c_long,
@@ -43,13 +52,7 @@ pub fn wait_for(word: &AtomicU32, expected: u32, timeout: Option<Duration>) -> b
     let _kept = KeptErrno::new();
     // SAFETY: the word and the time live through the call; the kernel only reads them.
     let result = unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
-            expected,
-            time_pointer,
-        )
+        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT | flags, expected, time_pointer)
     };
     result == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ETIMEDOUT)
 }
@@ -57,15 +60,15 @@ pub fn wait_for(word: &AtomicU32, expected: u32, timeout: Option<Duration>) -> b
 /// Wakes up to `count` sleepers of `word`.
 #[inline]
 pub fn wake(word: &AtomicU32, count: u32) {
+    wake_on(word, count, libc::FUTEX_PRIVATE_FLAG);
+}
+
+#[inline]
+pub(crate) fn wake_on(word: &AtomicU32, count: u32, flags: libc::c_int) {
     let _kept = KeptErrno::new();
     // SAFETY: the kernel uses the address as a key only.
     unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
-            count.min(i32::MAX as u32),
-        );
+        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | flags, count.min(i32::MAX as u32));
     }
 }
 

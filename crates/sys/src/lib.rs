@@ -8,3 +8,4 @@ pub mod cpu;
 pub mod futex;
 pub mod memory;
 pub mod process;
+pub mod shared;

@@ -1,0 +1,348 @@
+//! The receiving side of a process: its mailbox and the pairs that lead to it. One thread at a time.
+//!
+//! What a peer writes is not trusted further than memory safety needs: numbers that make no sense lose the peer.
+#![allow(unsafe_code)] // Reads memory of the segment by address, and copies to where handlers say.
+
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+use weft_sync::mailbox::Next;
+use weft_sync::ring::Payload;
+use weft_transport::{Arriving, Handler, MAX_HEADER, Node, Placement};
+
+use super::map::Map;
+use super::shared::{Pair, state};
+use super::wire;
+
+/// How many messages of one source are taken before the next source is looked at.
+const TURN: usize = 64;
+
+/// The pairs that were announced to this process, for a look by any thread.
+pub(crate) struct Announced {
+    pairs: Box<[AtomicPtr<Pair>]>,
+    count: AtomicUsize,
+}
+
+impl Announced {
+    pub fn new(most: u32) -> Self {
+        Self { pairs: (0..most).map(|_| AtomicPtr::default()).collect(), count: AtomicUsize::new(0) }
+    }
+
+    fn add(&self, pair: &'static Pair) -> bool {
+        let count = self.count.load(Ordering::Relaxed);
+        let Some(place) = self.pairs.get(count) else { return false };
+        place.store(core::ptr::from_ref(pair).cast_mut(), Ordering::Relaxed);
+        self.count.store(count + 1, Ordering::Release);
+        true
+    }
+
+    /// Returns the pairs in the order of their announcement.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = &'static Pair> {
+        let all = &self.pairs[..self.count.load(Ordering::Acquire)];
+        // SAFETY: what the count covers was stored before it, and leads into the mapping.
+        all.iter().map(|pair| unsafe { &*pair.load(Ordering::Relaxed) })
+    }
+}
+
+/// A payload on its way.
+struct Placing {
+    address: *mut u8,
+    capacity: u64,
+    /// None if the payload is dropped.
+    token: Option<u64>,
+    all: u64,
+    done: u64,
+}
+
+/// One peer.
+#[derive(Default)]
+struct Peer {
+    pair: Option<(&'static Pair, *mut u8)>,
+    placing: [Option<Placing>; 2],
+    lost: bool,
+}
+
+/// Where the bytes of a message lie, and who is told when they are let go of.
+enum Source<'a> {
+    Pair(&'a Pair, *mut u8),
+    Mailbox,
+}
+
+/// See the module's page.
+pub(crate) struct Incoming {
+    peers: Box<[Peer]>,
+    /// Whose pairs were announced, in that order.
+    sources: Vec<Node>,
+    deaths: u32,
+}
+
+// SAFETY: the pointers lead into the segment, or to memory that handlers gave for use by any thread.
+unsafe impl Send for Incoming {}
+
+impl Incoming {
+    pub fn new(nodes: u32) -> Self {
+        Self { peers: (0..nodes).map(|_| Peer::default()).collect(), sources: Vec::new(), deaths: 0 }
+    }
+
+    /// Delivers what has arrived; a bounded number of messages of each source. Calls `room_made` for senders that wait
+    /// for room after some was made.
+    pub fn poll(
+        &mut self,
+        map: &Map,
+        announced: &Announced,
+        handler: &dyn Handler,
+        room_made: &dyn Fn(Node),
+        lost: &mut Vec<(Node, &'static str)>,
+    ) -> bool {
+        let mut moved = false;
+        for index in 0..self.sources.len() {
+            moved |= self.poll_pair(map, self.sources[index], handler, room_made, lost);
+        }
+        if map.area(map.node).mailbox.is_ready() {
+            moved |= self.poll_mailbox(map, announced, handler, lost);
+        }
+        moved
+    }
+
+    /// Returns those that have been found dead since the last call, after delivering everything they sent.
+    pub fn take_dead(
+        &mut self,
+        map: &Map,
+        announced: &Announced,
+        handler: &dyn Handler,
+        lost: &mut Vec<(Node, &'static str)>,
+    ) -> Vec<Node> {
+        let deaths = map.header().deaths.load(Ordering::Acquire);
+        if deaths == self.deaths {
+            return Vec::new();
+        }
+        self.deaths = deaths;
+        let is_dead = |&node: &Node| {
+            map.area(node).state.load(Ordering::Acquire) == state::DEAD && !self.peers[node as usize].lost
+        };
+        let dead: Vec<Node> = (0..map.shape.nodes).filter(is_dead).collect();
+        while self.poll_mailbox(map, announced, handler, lost) {}
+        for &node in &dead {
+            while self.poll_pair(map, node, handler, &|_| {}, lost) {}
+        }
+        dead
+    }
+
+    /// Returns the count of deaths that have been dealt with.
+    pub fn deaths(&self) -> u32 {
+        self.deaths
+    }
+
+    /// Makes a peer lost. Returns whether it was before.
+    pub fn lose(&mut self, peer: Node) -> bool {
+        let peer = &mut self.peers[peer as usize];
+        peer.placing = [None, None];
+        core::mem::replace(&mut peer.lost, true)
+    }
+
+    fn poll_pair(
+        &mut self,
+        map: &Map,
+        from: Node,
+        handler: &dyn Handler,
+        room_made: &dyn Fn(Node),
+        lost: &mut Vec<(Node, &'static str)>,
+    ) -> bool {
+        let peer = &mut self.peers[from as usize];
+        let Some((pair, bytes)) = peer.pair.filter(|_| !peer.lost) else { return false };
+        let mut moved = false;
+        for _ in 0..TURN {
+            // SAFETY: whoever has `self` is the consumer of everything that leads to this process.
+            let Some((mark, line)) = (unsafe { pair.lines.peek_marked() }) else { break };
+            let source = Source::Pair(pair, bytes);
+            if let Err(why) = deliver(map, peer, from, mark, line, &source, handler) {
+                // The message stays; nobody looks at it again once the peer is lost.
+                lost.push((from, why));
+                return false;
+            }
+            // SAFETY: as above; the message has been seen.
+            unsafe { pair.lines.pop() };
+            moved = true;
+        }
+        if moved && pair.wanted.load(Ordering::Relaxed) != 0 {
+            pair.wanted.store(0, Ordering::Relaxed);
+            room_made(from);
+        }
+        moved
+    }
+
+    #[cold]
+    fn poll_mailbox(
+        &mut self,
+        map: &Map,
+        announced: &Announced,
+        handler: &dyn Handler,
+        lost: &mut Vec<(Node, &'static str)>,
+    ) -> bool {
+        let mailbox = &map.area(map.node).mailbox;
+        let mut moved = false;
+        for _ in 0..TURN {
+            // SAFETY: whoever has `self` is the consumer of everything that leads to this process.
+            match unsafe { mailbox.peek() } {
+                Next::Nothing => break,
+                Next::Unfinished { producer } => {
+                    let producer = u32::from(producer);
+                    let is_dead = producer >= map.shape.nodes
+                        || map.area(producer).state.load(Ordering::Acquire) == state::DEAD;
+                    if !is_dead {
+                        break;
+                    }
+                }
+                Next::Message { producer, mark, payload } => {
+                    let from = u32::from(producer);
+                    let known = from < map.shape.nodes && from != map.node && !self.peers[from as usize].lost;
+                    if known && let Err(why) = self.take_mail(map, announced, from, mark, payload, handler) {
+                        lost.push((from, why));
+                    }
+                }
+            }
+            // SAFETY: as above; a message or an abandoned slot was seen.
+            unsafe { mailbox.pop() };
+            moved = true;
+        }
+        moved
+    }
+
+    fn take_mail(
+        &mut self,
+        map: &Map,
+        announced: &Announced,
+        from: Node,
+        mark: u16,
+        line: &Payload,
+        handler: &dyn Handler,
+    ) -> Result<(), &'static str> {
+        let peer = &mut self.peers[from as usize];
+        if wire::kind(mark) != wire::MORE || line[1] != 0 {
+            return deliver(map, peer, from, mark, line, &Source::Mailbox, handler);
+        }
+        let index = u32::try_from(line[0]).ok().filter(|&index| index < map.shape.pairs);
+        let index = index.ok_or("it announced a pair that does not exist")?;
+        let pair = map.pair(map.node, index);
+        if peer.pair.is_some()
+            || announced.iter().any(|other| core::ptr::eq(other, pair))
+            || !announced.add(pair)
+        {
+            return Err("it announced a pair that is in use");
+        }
+        peer.pair = Some((pair, map.pair_bytes(map.node, index)));
+        self.sources.push(from);
+        Ok(())
+    }
+}
+
+/// Hands a message to the handler, or its bytes to where the handler said.
+#[inline]
+fn deliver(
+    map: &Map,
+    peer: &mut Peer,
+    from: Node,
+    mark: u16,
+    line: &Payload,
+    source: &Source<'_>,
+    handler: &dyn Handler,
+) -> Result<(), &'static str> {
+    let channel = wire::channel(mark);
+    if wire::kind(mark) == wire::SHORT {
+        let (header, payload) = wire::short_lengths(mark).ok_or("it sent lengths that make no sense")?;
+        let bytes = wire::bytes_of(line, 0);
+        let present = &bytes[header.next_multiple_of(8)..][..payload];
+        let message = Arriving { from, channel, header: &bytes[..header], bytes: payload as u64, present };
+        if let Placement::Memory { address, capacity, token } = handler.arrive(message) {
+            let length = capacity.min(payload as u64) as usize;
+            // SAFETY: the handler gave the memory.
+            unsafe { core::ptr::copy_nonoverlapping(present.as_ptr(), address, length) };
+            handler.placed(from, channel, token);
+        }
+        return Ok(());
+    }
+    deliver_bytes(map, peer, from, mark, line, source, handler)
+}
+
+fn deliver_bytes(
+    map: &Map,
+    peer: &mut Peer,
+    from: Node,
+    mark: u16,
+    line: &Payload,
+    source: &Source<'_>,
+    handler: &dyn Handler,
+) -> Result<(), &'static str> {
+    let (kind, channel) = (wire::kind(mark), wire::channel(mark));
+    let (place, bytes) = (line[0], line[1]);
+    let header = if kind == wire::MORE { 0 } else { wire::header_length(mark) };
+    if header > MAX_HEADER {
+        return Err("it sent a header that is too long");
+    }
+    let outside = if wire::header_fits(kind, header) { 0 } else { header.next_multiple_of(8) };
+    let used = bytes.checked_add(outside as u64).ok_or("it sent a length that makes no sense")?;
+    let address = match *source {
+        Source::Pair(_, start) => {
+            let offset = place % map.shape.pair_bytes;
+            if offset.checked_add(used).is_none_or(|end| end > map.shape.pair_bytes) {
+                return Err("it sent a place behind the end of the pair's bytes");
+            }
+            // SAFETY: the offset is within the pair's bytes.
+            unsafe { start.add(offset as usize) }
+        }
+        Source::Mailbox => {
+            let index = u32::try_from(place).ok().filter(|&index| index < map.shape.blocks);
+            let index = index.filter(|_| used <= map.shape.block_bytes);
+            map.block_bytes(from, index.ok_or("it sent a block that does not exist")?)
+        }
+    };
+    let first_word = if outside == 0 { wire::words_before_header(kind) } else { 0 };
+    // SAFETY: the range was checked above; the sender leaves it alone until it is let go of below.
+    let (outer, present) = unsafe {
+        let outer = core::slice::from_raw_parts(address.cast_const(), outside);
+        (outer, core::slice::from_raw_parts(address.add(outside).cast_const(), bytes as usize))
+    };
+    let slot = &mut peer.placing[channel as usize];
+    if kind != wire::MORE {
+        let all = if kind == wire::BEGIN { line[2] } else { bytes };
+        if slot.is_some() || bytes > all {
+            return Err("it began a message before the last one was over");
+        }
+        let header =
+            if outside == 0 { &wire::bytes_of(line, first_word)[..header] } else { &outer[..header] };
+        let message = Arriving { from, channel, header, bytes: all, present };
+        *slot = Some(match handler.arrive(message) {
+            Placement::Taken => {
+                Placing { address: core::ptr::null_mut(), capacity: 0, token: None, all, done: 0 }
+            }
+            Placement::Memory { address, capacity, token } => {
+                Placing { address, capacity, token: Some(token), all, done: 0 }
+            }
+        });
+    }
+    let placing = slot.as_mut().ok_or("it went on with a message that has not begun")?;
+    if bytes > placing.all - placing.done {
+        return Err("it sent more than it had said");
+    }
+    let wanted = placing.capacity.saturating_sub(placing.done).min(bytes) as usize;
+    if wanted > 0 {
+        // SAFETY: the handler gave the memory, `capacity` bytes of it.
+        unsafe {
+            let target = placing.address.add(placing.done as usize);
+            core::ptr::copy_nonoverlapping(present.as_ptr(), target, wanted);
+        }
+    }
+    placing.done += bytes;
+    match *source {
+        Source::Pair(pair, _) => {
+            pair.freed.store(place.wrapping_add(used.next_multiple_of(64)), Ordering::Release)
+        }
+        Source::Mailbox => map.block(from, place as u32).used.store(0, Ordering::Release),
+    }
+    if placing.done == placing.all
+        && let Some(Placing { token: Some(token), .. }) = slot.take()
+    {
+        handler.placed(from, channel, token);
+    }
+    Ok(())
+}

@@ -1,0 +1,138 @@
+//! Where things are in the segment: arithmetic only.
+//!
+//! ```text
+//! header | area of process 0 | … | pairs to process 0 | pairs to process 1 | … | blocks of process 0 | …
+//! ```
+//!
+//! A *pair* leads from one process to another; each process has a pool of them that lead to it. *Blocks* belong to their
+//! sender, for the payloads of those who got no pair. Nothing is allocated before it is touched, so the numbers below are
+//! bounds, not costs.
+
+use weft_transport::{MAX_HEADER, Node};
+
+use super::shared::{Area, BlockHead, Header, Pair};
+
+/// The most node processes on a host.
+pub(crate) const MAX_NODES: u32 = 4096;
+/// What everything begins at a multiple of.
+const PAGE: u64 = 4096;
+
+/// The numbers from which all places follow. The same for all processes of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Shape {
+    /// How many processes there are.
+    pub nodes: u32,
+    /// How many pairs lead to a process at most.
+    pub pairs: u32,
+    /// Bytes for payloads in a pair.
+    pub pair_bytes: u64,
+    /// How many blocks a process has.
+    pub blocks: u32,
+    /// Bytes for header and payload in a block.
+    pub block_bytes: u64,
+    /// The longest payload that is sent at once.
+    pub eager: u64,
+}
+
+impl Shape {
+    /// Returns the shape for so many processes.
+    pub fn of(nodes: u32) -> Self {
+        // A pair's bytes stay in a second-level cache while there are few; many share a bound of some hundred megabytes.
+        let (pairs, pair_bytes, eager) = match nodes {
+            0..=8 => (7, 256 << 10, 16 << 10),
+            9..=33 => (32, 128 << 10, 16 << 10),
+            34..=128 => (32, 64 << 10, 8 << 10),
+            _ => (16, 32 << 10, 4 << 10),
+        };
+        let pairs = pairs.min(nodes.saturating_sub(1));
+        // Where everybody has a pair to everybody, no block is ever used.
+        let blocks = if pairs + 1 >= nodes { 0 } else { 16 };
+        Self { nodes, pairs, pair_bytes, blocks, block_bytes: eager + MAX_HEADER as u64, eager }
+    }
+
+    /// Tells whether each process has a pair for everybody.
+    pub fn has_pairs_for_all(&self) -> bool {
+        self.pairs + 1 >= self.nodes
+    }
+
+    /// Returns the longest part of a started message that travels in one piece.
+    pub fn chunk(&self, by_pair: bool) -> u64 {
+        if by_pair { (self.pair_bytes / 16).min(8 << 10) } else { self.eager }
+    }
+
+    fn area_size(&self) -> u64 {
+        (size_of::<Area>() as u64).next_multiple_of(PAGE)
+    }
+
+    fn pair_size(&self) -> u64 {
+        (size_of::<Pair>() as u64 + self.pair_bytes).next_multiple_of(PAGE)
+    }
+
+    fn block_size(&self) -> u64 {
+        (size_of::<BlockHead>() as u64 + self.block_bytes).next_multiple_of(128)
+    }
+
+    fn blocks_size(&self) -> u64 {
+        (self.block_size() * u64::from(self.blocks)).next_multiple_of(PAGE)
+    }
+
+    /// Returns where the area of a process is.
+    pub fn area(&self, node: Node) -> u64 {
+        (size_of::<Header>() as u64).next_multiple_of(PAGE) + self.area_size() * u64::from(node)
+    }
+
+    /// Returns where the `index`-th pair that leads to a process is.
+    pub fn pair(&self, node: Node, index: u32) -> u64 {
+        self.area(self.nodes)
+            + self.pair_size() * (u64::from(node) * u64::from(self.pairs) + u64::from(index))
+    }
+
+    /// Returns where the `index`-th block of a process is.
+    pub fn block(&self, node: Node, index: u32) -> u64 {
+        self.pair(self.nodes, 0) + self.blocks_size() * u64::from(node) + self.block_size() * u64::from(index)
+    }
+
+    /// Returns the size of the segment.
+    pub fn size(&self) -> u64 {
+        self.block(self.nodes, 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_do_not_overlap_and_end_with_the_segment() {
+        for nodes in [1, 2, 3, 8, 9, 33, 34, 128, 129, 512, MAX_NODES] {
+            let shape = Shape::of(nodes);
+            let mut end = size_of::<Header>() as u64;
+            let mut next = |at: u64, size: u64| {
+                assert!(at >= end && at.is_multiple_of(128), "{shape:?}");
+                end = at + size;
+            };
+            for node in 0..nodes {
+                next(shape.area(node), size_of::<Area>() as u64);
+            }
+            for node in 0..nodes {
+                for index in 0..shape.pairs {
+                    next(shape.pair(node, index), size_of::<Pair>() as u64 + shape.pair_bytes);
+                }
+            }
+            for node in 0..nodes {
+                for index in 0..shape.blocks {
+                    next(shape.block(node, index), size_of::<BlockHead>() as u64 + shape.block_bytes);
+                }
+            }
+            assert!(end <= shape.size());
+            assert!(shape.eager + 64 <= shape.pair_bytes && shape.chunk(true) + 64 <= shape.pair_bytes);
+            assert!(shape.chunk(false) + MAX_HEADER as u64 <= shape.block_bytes);
+        }
+    }
+
+    #[test]
+    fn memory_is_bounded_where_there_are_many() {
+        assert!(Shape::of(512).size() < 400 << 20);
+        assert!(Shape::of(33).size() < 200 << 20);
+    }
+}

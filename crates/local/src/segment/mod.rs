@@ -1,0 +1,41 @@
+//! The device between the processes of one host: messages through memory they share.
+//!
+//! `mpirun` creates the memory ([`Segment::create`]) without a name, and every process inherits its descriptor, maps it
+//! and closes it ([`SegmentDevice::attach`]). So nothing is left behind, whatever is killed, and the size of `/dev/shm` does
+//! not matter. Pages are allocated when they are first touched.
+//!
+//! # Ways of a message
+//! - Each process has a *mailbox* of 64-byte lines in which everybody may put messages.
+//! - A process that talks to another gets a *pair*: a ring of lines with one producer and one consumer, and behind it a
+//!   ring of bytes. A pool of pairs leads to each process: enough for all where processes are few, else for those that
+//!   talk most and first. It is announced in the mailbox, which keeps the order, and never given back.
+//! - A line carries header and payload if both fit into 56 bytes: one cache line moves per message. The bytes of longer
+//!   messages lie in the pair, or, for those without one, in a *block* of the sender's; they are copied once on each side.
+//! - [`Device::start`](weft_transport::Device::start) cuts messages into chunks, so the sender fills while the receiver
+//!   drains.
+//! - Where the kernel permits it, peers' memory is read directly. That is tried once per peer with a word both know.
+//!   Under the Yama module, which by default lets only ancestors read, each process permits the descendants of mpirun.
+//!
+//! # Sleep
+//! Each process has a bell ([`weft_sync::Bell`]). A sender looks at the receiver's after it has published, and makes a
+//! system call only if somebody sleeps. The barrier between the two is the sleeper's business alone where the kernel has
+//! one for all processors and there is a core for every process; else both sides pay for a fence.
+//!
+//! A sender for whom there is no room says so in the pair, and the receiver rings the sender's bell when it has made some.
+//!
+//! # Death
+//! Each process looks every tenth of a second, when it polls in vain or sleeps, whether the next one lives, by number and
+//! start time. Who finds it dead says so in the segment and rings all bells.
+
+mod device;
+mod incoming;
+mod layout;
+mod map;
+mod outgoing;
+mod shared;
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+pub use device::{Options, Segment, SegmentDevice};

@@ -1,0 +1,418 @@
+//! The sending side towards one peer.
+//!
+//! A message goes by the pair if there is one, else by the peer's mailbox, its long payload in a block of ours. The pair is
+//! announced in the mailbox, so what was sent before it comes before it, and what comes later comes by the pair: order needs
+//! no further thought.
+//!
+//! A started message whose bytes are not all out yet holds back what follows on its channel.
+#![allow(unsafe_code)] // Fills memory of the segment by address.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+
+use weft_sync::Lock;
+use weft_transport::{Channel, Node};
+
+use super::map::Map;
+use super::shared::Pair;
+use super::wire;
+
+/// How many started messages may wait for room, by channel.
+const QUEUE: usize = 64;
+/// How many messages go by mailbox before a pair is asked for, where there are not enough for all.
+const TALKATIVE: u32 = 8;
+
+/// A started message.
+struct Stream {
+    header: ([u8; weft_transport::MAX_HEADER], usize),
+    address: *const u8,
+    bytes: u64,
+    /// Bytes that are out; whether its begin is, too.
+    done: u64,
+    begun: bool,
+    token: u64,
+}
+
+// SAFETY: the memory is the caller's until it is told otherwise, and may be read by any thread.
+unsafe impl Send for Stream {}
+
+/// Blocks of this process that the lists below do not know to be in use.
+pub(crate) struct Blocks(Lock<Vec<u32>>);
+
+impl Blocks {
+    pub fn new(count: u32) -> Self {
+        Self(Lock::new((0..count).collect()))
+    }
+
+    /// Takes a free block, if there is one.
+    fn take(&self, map: &Map) -> Option<u32> {
+        let mut free = self.0.lock();
+        if free.is_empty() {
+            // Receivers say in the block itself that they have let go.
+            let all = 0..map.shape.blocks;
+            free.extend(all.filter(|&index| map.block(map.node, index).used.load(Ordering::Acquire) == 0));
+        }
+        while let Some(index) = free.pop() {
+            let used = &map.block(map.node, index).used;
+            if used.load(Ordering::Acquire) == 0 {
+                used.store(1, Ordering::Relaxed);
+                return Some(index);
+            }
+        }
+        None
+    }
+
+    fn give_back(&self, map: &Map, index: u32) {
+        map.block(map.node, index).used.store(0, Ordering::Relaxed);
+        self.0.lock().push(index);
+    }
+}
+
+/// Room for header and bytes of a message.
+struct Place {
+    /// What the receiver gets to know.
+    value: u64,
+    address: *mut u8,
+}
+
+/// Returns what the receiver has let go of.
+fn released(pair: &Pair) -> (u64, u64) {
+    (pair.lines.taken(), pair.freed.load(Ordering::Acquire))
+}
+
+/// See the module's page.
+pub(crate) struct Outgoing {
+    to: Node,
+    pair: Option<&'static Pair>,
+    pair_bytes: *mut u8,
+    /// A pair that is ours and not announced yet.
+    claimed: Option<u32>,
+    /// No pair was left.
+    none_left: bool,
+    mails: u32,
+    /// Positions in the pair's bytes: of the next one, and up to where the receiver is known to have let go.
+    next: u64,
+    known: u64,
+    streams: [VecDeque<Stream>; 2],
+    /// Tokens whose bytes are all out.
+    done: Vec<(Channel, u64)>,
+    /// In the list of those that [`Outgoing::go_on`] is called for.
+    pub listed: bool,
+    /// Somebody was told that there is no room.
+    refused: bool,
+    /// What the receiver had let go of when room was last missed: messages of the ring, bytes.
+    missed_at: (u64, u64),
+    pub lost: bool,
+}
+
+// SAFETY: the pointer leads into the segment, which any thread may use that has this.
+unsafe impl Send for Outgoing {}
+
+impl Outgoing {
+    pub fn new(to: Node) -> Self {
+        Self {
+            to,
+            pair: None,
+            pair_bytes: core::ptr::null_mut(),
+            claimed: None,
+            none_left: false,
+            mails: 0,
+            next: 0,
+            known: 0,
+            streams: [VecDeque::new(), VecDeque::new()],
+            done: Vec::new(),
+            listed: false,
+            refused: false,
+            missed_at: (0, 0),
+            lost: false,
+        }
+    }
+
+    /// Sends a message. Returns false if there is no room.
+    #[inline]
+    pub fn send(
+        &mut self,
+        map: &Map,
+        blocks: &Blocks,
+        channel: Channel,
+        header: &[u8],
+        payload: &[u8],
+    ) -> bool {
+        if let Some(pair) = self.pair
+            && wire::fits(header.len(), payload.len())
+            && self.streams[channel as usize].is_empty()
+        {
+            let mark = wire::short(channel, header.len(), payload.len());
+            // SAFETY: the lock around this makes the caller the only producer.
+            if unsafe { pair.lines.push_marked(mark, |line| wire::fill_short(line, header, payload)) } {
+                return true;
+            }
+        }
+        self.send_slow(map, blocks, channel, header, payload)
+    }
+
+    #[inline(never)]
+    fn send_slow(
+        &mut self,
+        map: &Map,
+        blocks: &Blocks,
+        channel: Channel,
+        header: &[u8],
+        payload: &[u8],
+    ) -> bool {
+        if self.streams[channel as usize].is_empty() {
+            self.ask_for_pair(map);
+            // Once more after saying that room is wanted: what is let go of later is noticed.
+            for first in [true, false] {
+                let sent = if wire::fits(header.len(), payload.len()) {
+                    let mark = wire::short(channel, header.len(), payload.len());
+                    self.push(map, mark, |line| wire::fill_short(line, header, payload))
+                } else {
+                    let (address, bytes) = (payload.as_ptr(), payload.len() as u64);
+                    // SAFETY: the payload is a slice.
+                    unsafe {
+                        self.push_bytes(map, blocks, wire::WHOLE, channel, header, address, bytes, bytes)
+                    }
+                };
+                if sent {
+                    return true;
+                }
+                if first {
+                    self.want_room();
+                }
+            }
+        }
+        self.refused = true;
+        false
+    }
+
+    /// Starts a message, and sends as much of it as there is room for. Returns false if too many wait.
+    ///
+    /// # Safety
+    /// The bytes are readable until the token has come back or the peer is lost.
+    pub unsafe fn start(
+        &mut self,
+        map: &Map,
+        blocks: &Blocks,
+        channel: Channel,
+        header: &[u8],
+        address: *const u8,
+        bytes: u64,
+        token: u64,
+    ) -> bool {
+        let queue = &mut self.streams[channel as usize];
+        if queue.len() == QUEUE {
+            self.refused = true;
+            return false;
+        }
+        let mut kept = ([0; weft_transport::MAX_HEADER], header.len());
+        kept.0[..header.len()].copy_from_slice(header);
+        queue.push_back(Stream { header: kept, address, bytes, done: 0, begun: false, token });
+        self.ask_for_pair(map);
+        self.pump(map, blocks, channel);
+        true
+    }
+
+    /// Sends what waits for room, and takes the tokens of what is out.
+    pub fn go_on(&mut self, map: &Map, blocks: &Blocks, tokens: &mut Vec<(Node, Channel, u64)>) -> bool {
+        let mut moved = false;
+        for channel in Channel::ALL {
+            moved |= self.pump(map, blocks, channel);
+        }
+        tokens.extend(self.done.drain(..).map(|(channel, token)| (self.to, channel, token)));
+        if self.refused && self.has_room_again() {
+            self.refused = false;
+            moved = true;
+        }
+        moved
+    }
+
+    /// Tells whether there is something left that only [`Outgoing::go_on`] does.
+    pub fn is_waiting(&self) -> bool {
+        self.refused || !self.done.is_empty() || self.streams.iter().any(|queue| !queue.is_empty())
+    }
+
+    /// Tells whether [`Outgoing::go_on`] would do something now.
+    pub fn can_go_on(&self) -> bool {
+        !self.done.is_empty() || (self.is_waiting() && self.has_room_again())
+    }
+
+    /// Tells whether only time shows if there is room again, because nobody says so.
+    pub fn must_ask(&self) -> bool {
+        self.pair.is_none() && self.is_waiting()
+    }
+
+    /// Forgets everything; the peer is dead.
+    pub fn lose(&mut self) {
+        self.lost = true;
+        self.refused = false;
+        self.done.clear();
+        self.streams.iter_mut().for_each(VecDeque::clear);
+    }
+
+    fn has_room_again(&self) -> bool {
+        self.pair.is_none_or(|pair| released(pair) != self.missed_at)
+    }
+
+    /// Asks the receiver to say when there is room.
+    fn want_room(&mut self) {
+        if let Some(pair) = self.pair {
+            // Before the last look of who goes to sleep, with a barrier between; or after, then there was room.
+            self.missed_at = released(pair);
+            pair.wanted.store(1, Ordering::SeqCst);
+        }
+    }
+
+    fn ask_for_pair(&mut self, map: &Map) {
+        if self.pair.is_some() || self.none_left {
+            return;
+        }
+        if self.claimed.is_none() {
+            if !map.shape.has_pairs_for_all() && self.mails < TALKATIVE {
+                return;
+            }
+            let taken = &map.area(self.to).pairs_taken;
+            self.claimed = (taken.load(Ordering::Relaxed) < map.shape.pairs)
+                .then(|| taken.fetch_add(1, Ordering::Relaxed))
+                .filter(|&index| index < map.shape.pairs);
+            self.none_left = self.claimed.is_none();
+        }
+        self.announce(map);
+    }
+
+    fn announce(&mut self, map: &Map) {
+        let Some(index) = self.claimed else { return };
+        let mark = wire::long(wire::MORE, Channel::PointToPoint, 0);
+        let mailbox = &map.area(self.to).mailbox;
+        if mailbox.push(map.node as u16, mark, |line| (line[0], line[1]) = (u64::from(index), 0)) {
+            self.claimed = None;
+            self.pair = Some(map.pair(self.to, index));
+            self.pair_bytes = map.pair_bytes(self.to, index);
+        }
+    }
+
+    /// Puts a message into the pair's ring or the peer's mailbox.
+    fn push(&mut self, map: &Map, mark: u16, fill: impl FnOnce(&mut weft_sync::ring::Payload)) -> bool {
+        match self.pair {
+            // SAFETY: the lock around this makes the caller the only producer.
+            Some(pair) => unsafe { pair.lines.push_marked(mark, fill) },
+            None => {
+                self.mails += 1;
+                map.area(self.to).mailbox.push(map.node as u16, mark, fill)
+            }
+        }
+    }
+
+    /// Finds room for so many bytes. Nothing is taken from a pair before [`Outgoing::next`] moves.
+    fn find_room(&mut self, map: &Map, blocks: &Blocks, bytes: u64) -> Option<Place> {
+        let Some(pair) = self.pair else {
+            let index = blocks.take(map)?;
+            return Some(Place { value: u64::from(index), address: map.block_bytes(map.node, index) });
+        };
+        // SAFETY: the lock around this makes the caller the only producer.
+        if !unsafe { pair.lines.has_room() } {
+            return None;
+        }
+        let size = map.shape.pair_bytes;
+        let offset = self.next % size;
+        let begin = if offset + bytes > size { self.next + size - offset } else { self.next };
+        if (begin + bytes).wrapping_sub(self.known) > size {
+            self.known = pair.freed.load(Ordering::Acquire);
+            if (begin + bytes).wrapping_sub(self.known) > size {
+                return None;
+            }
+        }
+        // SAFETY: the offset is within the pair's bytes.
+        Some(Place { value: begin, address: unsafe { self.pair_bytes.add((begin % size) as usize) } })
+    }
+
+    /// Sends a message of any kind but `SHORT`, with `bytes` of its `all` bytes. Returns false if there is no room.
+    ///
+    /// # Safety
+    /// The bytes are readable; with the header they fit into a block, or well into a pair.
+    unsafe fn push_bytes(
+        &mut self,
+        map: &Map,
+        blocks: &Blocks,
+        kind: u16,
+        channel: Channel,
+        header: &[u8],
+        address: *const u8,
+        bytes: u64,
+        all: u64,
+    ) -> bool {
+        let outside =
+            if wire::header_fits(kind, header.len()) { 0 } else { header.len().next_multiple_of(8) };
+        // Whole lines, so that no two messages share one.
+        let needed = (outside as u64 + bytes).next_multiple_of(64);
+        let Some(place) = self.find_room(map, blocks, needed) else { return false };
+        // SAFETY: there is room for both.
+        unsafe {
+            if outside > 0 {
+                core::ptr::copy_nonoverlapping(header.as_ptr(), place.address, header.len());
+            }
+            core::ptr::copy_nonoverlapping(address, place.address.add(outside), bytes as usize);
+        }
+        let fill = |line: &mut weft_sync::ring::Payload| {
+            (line[0], line[1]) = (place.value, bytes);
+            if kind == wire::BEGIN {
+                line[2] = all;
+            }
+            if outside == 0 {
+                let to = line[wire::words_before_header(kind)..].as_mut_ptr().cast();
+                // SAFETY: the header fits.
+                unsafe { wire::copy_short(header.as_ptr(), to, header.len()) };
+            }
+        };
+        let pushed = self.push(map, wire::long(kind, channel, header.len()), fill);
+        match (self.pair, pushed) {
+            (Some(_), true) => self.next = place.value + needed,
+            (None, false) => blocks.give_back(map, place.value as u32),
+            _ => {}
+        }
+        pushed
+    }
+
+    /// Sends of what was started on a channel as much as there is room for. Returns whether it was anything.
+    fn pump(&mut self, map: &Map, blocks: &Blocks, channel: Channel) -> bool {
+        let mut moved = false;
+        while let Some(mut stream) = self.streams[channel as usize].pop_front() {
+            let chunk = map.shape.chunk(self.pair.is_some());
+            let mut wanted = false;
+            let finished = loop {
+                let bytes = (stream.bytes - stream.done).min(chunk);
+                let (kind, header) = match stream.begun {
+                    false => (wire::BEGIN, &stream.header.0[..stream.header.1]),
+                    true => (wire::MORE, &[][..]),
+                };
+                // SAFETY: the memory is readable until the token comes back; `done` is within it.
+                let pushed = unsafe {
+                    let from = stream.address.wrapping_add(stream.done as usize);
+                    self.push_bytes(map, blocks, kind, channel, header, from, bytes, stream.bytes)
+                };
+                if !pushed {
+                    if wanted {
+                        break false;
+                    }
+                    // Once more after saying so: what is let go of later is noticed.
+                    wanted = true;
+                    self.want_room();
+                    continue;
+                }
+                moved = true;
+                stream.begun = true;
+                stream.done += bytes;
+                if stream.done == stream.bytes {
+                    break true;
+                }
+            };
+            if finished {
+                self.done.push((channel, stream.token));
+            } else {
+                self.streams[channel as usize].push_front(stream);
+                break;
+            }
+        }
+        moved
+    }
+}

@@ -1,0 +1,163 @@
+//! How a message looks in a line: its mark and its words.
+//!
+//! | kind | words of the line |
+//! | --- | --- |
+//! | `SHORT` | the header, padded to a multiple of 8, and the payload |
+//! | `WHOLE` | place of the bytes, their number, the header |
+//! | `BEGIN` | place and number of the first bytes, number of all bytes, the header |
+//! | `MORE`  | place and number of the next bytes |
+//!
+//! A header that does not fit lies before the bytes, padded to a multiple of 8. The place is a position in the bytes of a
+//! pair, or the number of a block. The mark is kind (2 bits), channel (1), length of the header (7 bits, or 6 and the
+//! length of the payload). In a mailbox a `MORE` on no bytes announces a pair, whose index is the place.
+#![allow(unsafe_code)] // Copies by address.
+
+use weft_sync::ring::{PAYLOAD, Payload};
+use weft_transport::Channel;
+
+pub(crate) const SHORT: u16 = 0;
+pub(crate) const WHOLE: u16 = 1;
+pub(crate) const BEGIN: u16 = 2;
+pub(crate) const MORE: u16 = 3;
+
+/// Returns the kind of a mark.
+#[inline]
+pub(crate) fn kind(mark: u16) -> u16 {
+    mark & 3
+}
+
+/// Returns the channel of a mark.
+#[inline]
+pub(crate) fn channel(mark: u16) -> Channel {
+    if mark & 4 == 0 { Channel::PointToPoint } else { Channel::Collective }
+}
+
+#[inline]
+fn channel_bit(channel: Channel) -> u16 {
+    (channel as u16) << 2
+}
+
+/// Returns the mark of a message whose line holds all of it.
+#[inline]
+pub(crate) fn short(channel: Channel, header: usize, payload: usize) -> u16 {
+    SHORT | channel_bit(channel) | (header as u16) << 3 | (payload as u16) << 9
+}
+
+/// Returns the lengths of header and payload in a short mark, if they fit.
+#[inline]
+pub(crate) fn short_lengths(mark: u16) -> Option<(usize, usize)> {
+    let (header, payload) = (usize::from(mark >> 3 & 63), usize::from(mark >> 9 & 63));
+    fits(header, payload).then_some((header, payload))
+}
+
+/// Returns the mark of another kind.
+#[inline]
+pub(crate) fn long(kind: u16, channel: Channel, header: usize) -> u16 {
+    kind | channel_bit(channel) | (header as u16) << 3
+}
+
+/// Returns the length of the header in such a mark.
+#[inline]
+pub(crate) fn header_length(mark: u16) -> usize {
+    usize::from(mark >> 3 & 127)
+}
+
+/// Returns how many words of a line come before the header.
+#[inline]
+pub(crate) fn words_before_header(kind: u16) -> usize {
+    if kind == BEGIN { 3 } else { 2 }
+}
+
+/// Tells whether the header fits into the line beside the words of that kind.
+#[inline]
+pub(crate) fn header_fits(kind: u16, header: usize) -> bool {
+    words_before_header(kind) * 8 + header <= PAYLOAD
+}
+
+/// Tells whether header and payload fit into one line.
+#[inline]
+pub(crate) fn fits(header: usize, payload: usize) -> bool {
+    header <= PAYLOAD && header.next_multiple_of(8) + payload <= PAYLOAD
+}
+
+/// Copies at most a line.
+///
+/// # Safety
+/// As for [`core::ptr::copy_nonoverlapping`].
+#[inline(always)]
+pub(crate) unsafe fn copy_short(from: *const u8, to: *mut u8, length: usize) {
+    // SAFETY: every access is within `length` bytes; a call to memcpy would cost more than these moves.
+    unsafe {
+        if length >= 8 {
+            let mut at = 0;
+            while at + 8 < length {
+                to.add(at).cast::<u64>().write_unaligned(from.add(at).cast::<u64>().read_unaligned());
+                at += 8;
+            }
+            let last = length - 8;
+            to.add(last).cast::<u64>().write_unaligned(from.add(last).cast::<u64>().read_unaligned());
+        } else {
+            for at in 0..length {
+                to.add(at).write(from.add(at).read());
+            }
+        }
+    }
+}
+
+/// Writes header and payload into a line.
+#[inline(always)]
+pub(crate) fn fill_short(line: &mut Payload, header: &[u8], payload: &[u8]) {
+    debug_assert!(fits(header.len(), payload.len()));
+    let to = line.as_mut_ptr().cast::<u8>();
+    // SAFETY: both fit, as the caller has found out; nobody else has the line.
+    unsafe {
+        copy_short(header.as_ptr(), to, header.len());
+        copy_short(payload.as_ptr(), to.add(header.len().next_multiple_of(8)), payload.len());
+    }
+}
+
+/// Returns the bytes of a line from a word on.
+#[inline]
+pub(crate) fn bytes_of(line: &Payload, first_word: usize) -> &[u8] {
+    let words = &line[first_word..];
+    // SAFETY: words are bytes.
+    unsafe { core::slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_say_what_was_put_in() {
+        for channel_ in Channel::ALL {
+            for header in 0..=64 {
+                for payload in 0..=PAYLOAD {
+                    if fits(header, payload) {
+                        let mark = short(channel_, header, payload);
+                        assert_eq!((kind(mark), channel(mark)), (SHORT, channel_));
+                        assert_eq!(short_lengths(mark), Some((header, payload)));
+                    }
+                }
+                for kind_ in [WHOLE, BEGIN, MORE] {
+                    let mark = long(kind_, channel_, header);
+                    assert_eq!((kind(mark), channel(mark), header_length(mark)), (kind_, channel_, header));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn lines_hold_header_and_payload() {
+        let source: Vec<u8> = (0..64).collect();
+        for header in 0..=PAYLOAD {
+            for payload in (0..=PAYLOAD).filter(|&payload| fits(header, payload)) {
+                let mut line = Payload::default();
+                fill_short(&mut line, &source[..header], &source[..payload]);
+                let bytes = bytes_of(&line, 0);
+                assert_eq!(bytes[..header], source[..header]);
+                assert_eq!(bytes[header.next_multiple_of(8)..][..payload], source[..payload]);
+            }
+        }
+    }
+}
