@@ -1,17 +1,26 @@
-//! Broadcast: small data waits in the root's slots for whoever comes; large data is copied from the root's buffer.
+//! Broadcast: small data waits in the root's slots for whoever comes; large data is copied from the root's buffer, or from a
+//! copy that the root puts aside when readers are late.
+//!
+//! The root lends its buffer as long as readers come and go. When none has for the time that a copy takes, it copies the
+//! data aside and leaves as soon as nobody reads its buffer: at most twice the time that either way would have cost. The
+//! last reader frees the copy.
 #![allow(unsafe_code)] // Copies to and from slots and reads the root's frame.
 
+use crate::aside::Aside;
 use crate::buffer::Data;
 use crate::call::{Call, Description};
+use crate::offer::Place;
 use crate::rendezvous::Nothing;
 use crate::selection::{self, Algorithm};
-use crate::team::Team;
+use crate::shared::Lent;
+use crate::team::{Round, Team};
 use core::ptr::{from_ref, null_mut};
 use weft_base::Result;
+use weft_sys::clock;
 
 impl Team {
-    /// Copies the root's data to all ranks. With small data the root waits for nobody (unless it is several operations
-    /// ahead), and ranks wait for none but the root.
+    /// Copies the root's data to all ranks. Ranks wait for none but the root, and the root for none but those that are
+    /// reading its buffer, unless it is several operations ahead.
     ///
     /// # Errors
     /// `MPI_ERR_TRUNCATE` if the root's data does not fit; `MPI_ERR_OTHER` if the ranks are in different calls.
@@ -30,12 +39,7 @@ impl Team {
                 // arrived in the next round.
                 return unsafe { data.unpack(self.slots().area(round.ring()), posted.bytes()) };
             }
-            // SAFETY: in this call a frame is the root's `Data`; the root keeps it until this rank has arrived in the
-            // closing round.
-            let source = unsafe { &*frame.cast::<Data<'_>>() };
-            let result = source.copy_to(&data);
-            self.close(false)?;
-            return result;
+            return self.read_lent(&round, frame, &data);
         }
         match selection::broadcast(self, data.bytes()) {
             Algorithm::Slots => {
@@ -48,9 +52,86 @@ impl Team {
             }
             Algorithm::InPlace => {
                 let round = self.enter(call.exchanging(), from_ref(&data).cast_mut().cast());
+                let lent = round.lent();
+                lent.open();
                 round.publish();
                 round.arrive(call.signature(), &Nothing);
-                self.close(true)
+                self.lend(&round, lent, &data)
+            }
+        }
+    }
+
+    fn readers(&self) -> u32 {
+        self.size() - 1
+    }
+
+    /// Copies what the root lends, of whom `frame` is.
+    fn read_lent(&self, round: &Round<'_>, frame: *mut (), data: &Data<'_>) -> Result {
+        let lent = round.lent();
+        let place = lent.offer.begin();
+        let result = match place {
+            // SAFETY: in this call a frame is the root's `Data`; the root keeps it, and its buffer, until the reading ends.
+            Place::Buffer => unsafe { &*frame.cast::<Data<'_>>() }.copy_to(data),
+            Place::Aside => match lent.aside() {
+                // SAFETY: the slice has that many bytes.
+                Some(aside) => unsafe { data.unpack(aside.bytes().as_ptr(), aside.bytes().len() as u64) },
+                None => return Err(round.mismatch()),
+            },
+        };
+        let ended = lent.offer.end(place, self.readers());
+        if ended.frees {
+            lent.free();
+        }
+        if ended.wakes {
+            self.shared().waiting.wake_all();
+        }
+        result
+    }
+
+    /// Lends the root's buffer until it is no longer needed.
+    fn lend(&self, round: &Round<'_>, lent: &Lent, data: &Data<'_>) -> Result {
+        let readers = self.readers();
+        let is_over = || lent.offer.is_over(readers);
+        if !is_over() && !self.readers_come_and_go(lent, data.bytes()) {
+            let aside = Aside::copy_of(data);
+            let put = |aside| {
+                lent.put(aside);
+                if lent.offer.set_aside(readers) {
+                    lent.free();
+                }
+            };
+            if aside.is_some() {
+                put(aside);
+            } else {
+                self.shared().waiting.wait(|| is_over() || round.is_known_mismatched());
+                // Who is in another call never reads, and who comes late is told so.
+                if !is_over() {
+                    put(None);
+                }
+            }
+            self.shared().waiting.wait(is_over);
+        }
+        if round.is_known_mismatched() { Err(round.mismatch()) } else { Ok(()) }
+    }
+
+    /// Waits as long as readers of `bytes` bytes begin and end. Returns whether all have read.
+    fn readers_come_and_go(&self, lent: &Lent, bytes: u64) -> bool {
+        // A copy from memory runs at about 16 bytes per nanosecond.
+        let patience = (500 + bytes / 16) * clock::ticks_per_us() / 1000;
+        let (mut seen, mut since) = (lent.offer.progress(), clock::ticks());
+        loop {
+            let others_ran = weft_sched::yield_now();
+            if lent.offer.is_over(self.readers()) {
+                return true;
+            }
+            let (now, progress) = (clock::ticks(), lent.offer.progress());
+            if progress != seen {
+                (seen, since) = (progress, now);
+            } else if now.wrapping_sub(since) > if progress.1 { 4 * patience } else { patience } {
+                return false;
+            }
+            if !others_ran {
+                core::hint::spin_loop();
             }
         }
     }

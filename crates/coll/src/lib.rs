@@ -5,6 +5,7 @@
 //! from the peers' buffers, and a rank that must wait is woken together with all others.
 //!
 //! - [`rendezvous`]: the one protocol underneath, rounds in which every rank arrives; who may touch what when.
+//! - [`offer`]: a root lends its buffer and takes it back. `aside`: copies for those who come late.
 //! - `shared`: what the ranks of a communicator share, and the registry where they find it.
 //! - `team`: rounds as the operations use them: slots, exchanges of addresses, detection of mismatched calls.
 //! - `pattern`: pure arithmetic (segments, order of peers; trees, rings, doubling for ranks that send messages). `selection`: which algorithm runs, by size.
@@ -23,6 +24,7 @@
 mod allgather;
 mod allreduce;
 mod alltoall;
+mod aside;
 mod barrier;
 mod broadcast;
 mod buffer;
@@ -32,6 +34,7 @@ mod checking;
 mod gather;
 mod meeting;
 mod nonblocking;
+pub mod offer;
 mod operation;
 pub mod pattern;
 mod perform;

@@ -1,13 +1,15 @@
 //! What the ranks of a communicator share, and the registry where they find it.
-#![allow(unsafe_code)] // The slots: memory that several ranks write and read, ordered by the rendezvous.
+#![allow(unsafe_code)] // Slots and loans: memory that several ranks write and read, ordered by the rendezvous or an offer.
 
+use crate::aside::Aside;
 use crate::meeting::Meeting;
+use crate::offer::Offer;
 use crate::plan::{self, Choice};
 use crate::rendezvous::{DEPTH, Rendezvous};
 use crate::schedule::Schedule;
 use crate::selection::{Change, Selection};
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicPtr, AtomicU64};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -24,6 +26,50 @@ pub(crate) struct Post {
     pub frame: [AtomicPtr<()>; DEPTH],
 }
 
+/// What the root of a large broadcast lends to its readers.
+#[derive(Default)]
+pub(crate) struct Lent {
+    pub offer: Offer,
+    /// The copy for late readers, if there is one.
+    aside: AtomicPtr<Aside>,
+}
+
+impl Lent {
+    /// Begins a loan. Only for the root, before it publishes.
+    pub fn open(&self) {
+        // A copy is left over if some rank was in another call.
+        self.free();
+        self.offer.open();
+    }
+
+    /// Puts a copy in place. Only for the root, before it says so.
+    pub fn put(&self, aside: Option<Aside>) {
+        let aside = aside.map_or(core::ptr::null_mut(), |aside| Box::into_raw(Box::new(aside)));
+        self.aside.store(aside, Ordering::Release);
+    }
+
+    /// Returns the copy. Only for readers that were sent to it and have not ended their reading.
+    pub fn aside(&self) -> Option<&Aside> {
+        // SAFETY: the offer says when the copy is freed: when no reader is left.
+        unsafe { self.aside.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Frees the copy. Only for whom the offer tells to, or who has the loan to itself.
+    pub fn free(&self) {
+        let aside = self.aside.swap(core::ptr::null_mut(), Ordering::AcqRel);
+        if !aside.is_null() {
+            // SAFETY: it came from a box, and the swap hands it out once.
+            drop(unsafe { Box::from_raw(aside) });
+        }
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.free();
+    }
+}
+
 /// A communicator's shared state. The parts that hold data are allocated when first used; untouched pages of them cost
 /// nothing.
 pub(crate) struct Shared {
@@ -38,6 +84,8 @@ pub(crate) struct Shared {
     pub rendezvous: Rendezvous,
     /// By ring index: the last round in which the root said that its data may be read (or that it has read).
     pub published: CachePadded<[AtomicU64; DEPTH]>,
+    /// By ring index: what the root of a large broadcast lends.
+    pub lent: [CachePadded<Lent>; DEPTH],
     pub waiting: WaitSet,
     /// Nonblocking and persistent operations that not all members have started, by the number of the call and of the
     /// start.
@@ -85,6 +133,7 @@ impl Shared {
             members: members.into_iter().map(Vec::into_boxed_slice).collect(),
             rendezvous: Rendezvous::new(&populations),
             published: CachePadded::default(),
+            lent: core::array::from_fn(|_| CachePadded::default()),
             waiting: WaitSet::default(),
             board: Lock::default(),
             schedules: Lock::default(),

@@ -6,7 +6,7 @@ use crate::checking::Counter;
 use crate::plan::Members;
 use crate::rendezvous::{Combine, Nothing, ring};
 use crate::selection::{Chosen, Selection};
-use crate::shared::{self, Shared, Slots};
+use crate::shared::{self, Lent, Shared, Slots};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
@@ -206,6 +206,18 @@ impl Round<'_> {
         ring(self.number)
     }
 
+    /// Returns what the root of a large broadcast lends in this round.
+    #[inline]
+    pub fn lent(&self) -> &Lent {
+        &self.shared.lent[self.ring()]
+    }
+
+    /// Tells whether all ranks have arrived and are in different calls.
+    pub fn is_known_mismatched(&self) -> bool {
+        let rendezvous = &self.shared.rendezvous;
+        rendezvous.is_complete(self.number) && rendezvous.is_mismatched(self.number)
+    }
+
     /// Arrives, with a signature that all ranks' calls have in common.
     #[inline]
     pub fn arrive(&self, signature: u64, combine: &impl Combine) {
@@ -240,10 +252,8 @@ impl Round<'_> {
     /// `MPI_ERR_OTHER` if the ranks are in different calls.
     pub fn wait_published(&self, root: u32) -> Result<Description> {
         let published = || self.shared.published[self.ring()].load(Ordering::Acquire) == self.number;
-        let rendezvous = &self.shared.rendezvous;
-        let mismatched = || rendezvous.is_complete(self.number) && rendezvous.is_mismatched(self.number);
         if !published() {
-            self.shared.waiting.wait(|| published() || mismatched());
+            self.shared.waiting.wait(|| published() || self.is_known_mismatched());
         }
         // The root may have published in another call, whose data and frame mean something else.
         let posted = self.call(root);
@@ -264,7 +274,7 @@ impl Round<'_> {
     }
 
     #[cold]
-    fn mismatch(&self) -> Error {
+    pub fn mismatch(&self) -> Error {
         let differs = |r: &u32| !self.call(*r).same_call(self.call);
         let other = (0..self.team.size).find(differs);
         let other = other.or_else(|| (0..self.team.size).find(|&r| self.call(r) != self.call));

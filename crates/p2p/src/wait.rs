@@ -22,8 +22,8 @@ pub fn note_failure() {
     let failed = FAILED.get() + 1;
     FAILED.set(failed);
     if failed >= IMPATIENCE {
-        FAILED.set(0);
-        weft_sched::yield_now();
+        // One that polls on while others have something to do gives way after every look.
+        FAILED.set(if weft_sched::yield_now() { IMPATIENCE } else { 0 });
     }
 }
 
