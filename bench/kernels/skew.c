@@ -1,7 +1,8 @@
 // All ranks: how long the others are in a broadcast while one rank in eight is late by a millisecond.
 //
 // A late rank waits by polling, as a program does that waits for something else, so it does not keep its core from the
-// others. The root is never late. Printed is the mean time in MPI_Bcast of all ranks that are not late.
+// others. The root is never late. Printed is the mean time in MPI_Bcast of all ranks that are not late. Of the two
+// barriers before, the first wakes cores that fell asleep while late ranks were polling: waking them is not broadcasting.
 //
 // usage: skew
 #include "sample.h"
@@ -14,6 +15,7 @@ static const int SIZES[] = {8, 1024, 65536};
 static double in_broadcast(int is_late, char *data, int bytes) {
   double inside = 0;
   for (int i = 0; i < REPETITIONS; i++) {
+    MPI_Barrier(MPI_COMM_WORLD);
     MPI_Barrier(MPI_COMM_WORLD);
     double start = MPI_Wtime();
     for (int flag; is_late && MPI_Wtime() - start < 1e-3;)

@@ -30,6 +30,17 @@ impl Team {
         }
         let call = Description::new(Call::Allgather, None, bytes);
         let round = self.enter(call, null_mut());
+        if let Some(place) = round.in_line(self.rank(), bytes) {
+            // SAFETY: it fits, and is the rank's own until it arrives.
+            unsafe { mine.pack(place) };
+            round.arrive(call.signature(), &Nothing);
+            round.wait_complete()?;
+            return (0..self.size()).try_for_each(|rank| {
+                let place = round.in_line(rank, bytes).expect("all send equally much");
+                // SAFETY: complete: it is written, and not again until this rank has arrived in the next round.
+                unsafe { part(rank).unpack(place, bytes) }
+            });
+        }
         let area = slots.area(round.ring());
         // SAFETY: parts of at most a slot each lie within the area; this one is the rank's own until it arrives.
         unsafe { mine.pack(area.add(self.rank() as usize * bytes as usize)) };

@@ -33,17 +33,22 @@ impl Team {
         let each = whole / size;
         let call = Description::new(Call::Alltoall, None, each);
         let round = self.enter(call, null_mut());
-        let area = slots.area(round.ring());
         let stride = slots.stride(whole as usize);
+        let slot = |rank: u32| {
+            round.in_line(rank, whole).unwrap_or_else(|| {
+                // SAFETY: slots of this stride lie within the area.
+                unsafe { slots.area(round.ring()).add(rank as usize * stride) }
+            })
+        };
         // SAFETY: the rank's own slot until it arrives; the selection says it is large enough.
-        unsafe { send.pack(area.add(self.rank() as usize * stride)) };
+        unsafe { send.pack(slot(self.rank())) };
         round.arrive(call.signature(), &Nothing);
         round.wait_complete()?;
         pattern::rotation(self.rank(), self.size()).try_for_each(|rank| {
             // SAFETY: complete, and all send equally much: the part is written, and nobody writes there until this rank
             // has arrived in the next round.
             unsafe {
-                let from = area.add(rank as usize * stride + self.rank() as usize * each as usize);
+                let from = slot(rank).add(self.rank() as usize * each as usize);
                 place(rank).unpack(from, each)
             }
         })

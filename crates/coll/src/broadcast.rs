@@ -32,30 +32,32 @@ impl Team {
         if self.rank() != root {
             let round = self.enter(call, null_mut());
             round.arrive(call.signature(), &Nothing);
-            let posted = round.wait_published(root)?;
+            let posted = round.wait_for_data(root)?;
             let frame = round.frame(root);
             if frame.is_null() {
+                let place = round.in_line(root, posted.bytes());
+                let place = place.unwrap_or_else(|| self.slots().area(round.ring()));
                 // SAFETY: the root has packed that many bytes there, and nobody writes there until this rank has
                 // arrived in the next round.
-                return unsafe { data.unpack(self.slots().area(round.ring()), posted.bytes()) };
+                return unsafe { data.unpack(place, posted.bytes()) };
             }
             return self.read_lent(&round, frame, &data);
         }
         match selection::broadcast(self, data.bytes()) {
             Algorithm::Slots => {
                 let round = self.enter(call.with_bytes(data.bytes()), null_mut());
-                // SAFETY: it fits the area, by the selection; only the root writes there in this round.
-                unsafe { data.pack(self.slots().area(round.ring())) };
-                round.publish();
-                round.arrive(call.signature(), &Nothing);
+                let place = round.in_line(root, data.bytes());
+                let place = place.unwrap_or_else(|| self.slots().area(round.ring()));
+                // SAFETY: it fits the line, or the area by the selection; only the root writes there in this round.
+                unsafe { data.pack(place) };
+                round.arrive_with_data(call.signature());
                 Ok(())
             }
             Algorithm::InPlace => {
                 let round = self.enter(call.exchanging(), from_ref(&data).cast_mut().cast());
                 let lent = round.lent();
                 lent.open();
-                round.publish();
-                round.arrive(call.signature(), &Nothing);
+                round.arrive_with_data(call.signature());
                 self.lend(&round, lent, &data)
             }
         }
@@ -103,13 +105,13 @@ impl Team {
             if aside.is_some() {
                 put(aside);
             } else {
-                self.shared().waiting.wait(|| is_over() || round.is_known_mismatched());
+                self.wait(|| is_over() || round.is_known_mismatched());
                 // Who is in another call never reads, and who comes late is told so.
                 if !is_over() {
                     put(None);
                 }
             }
-            self.shared().waiting.wait(is_over);
+            self.wait(is_over);
         }
         if round.is_known_mismatched() { Err(round.mismatch()) } else { Ok(()) }
     }

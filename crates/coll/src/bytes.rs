@@ -63,11 +63,10 @@ impl Team {
             if self.rank() == root {
                 // SAFETY: a part fits the area, and only the root writes in this round.
                 unsafe { core::ptr::copy_nonoverlapping(part.as_ptr(), area, part.len()) };
-                round.publish();
-                round.arrive(call.signature(), &Nothing);
+                round.arrive_with_data(call.signature());
             } else {
                 round.arrive(call.signature(), &Nothing);
-                round.wait_published(root)?;
+                round.wait_for_data(root)?;
                 // SAFETY: the root has written, and nobody writes there until this rank has arrived in the next round.
                 unsafe { core::ptr::copy_nonoverlapping(area, part.as_mut_ptr(), part.len()) };
             }

@@ -5,6 +5,7 @@
 //! from the peers' buffers, and a rank that must wait is woken together with all others.
 //!
 //! - [`rendezvous`]: the one protocol underneath, rounds in which every rank arrives; who may touch what when.
+//! - [`lines`]: the same rounds for few ranks, which look at each other instead of being counted.
 //! - [`offer`]: a root lends its buffer and takes it back. `aside`: copies for those who come late.
 //! - `shared`: what the ranks of a communicator share, and the registry where they find it.
 //! - `team`: rounds as the operations use them: slots, exchanges of addresses, detection of mismatched calls.
@@ -32,6 +33,7 @@ mod bytes;
 mod call;
 mod checking;
 mod gather;
+pub mod lines;
 mod meeting;
 mod nonblocking;
 pub mod offer;

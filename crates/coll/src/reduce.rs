@@ -32,7 +32,7 @@ impl Team {
         match selection::reduction(self, Call::Reduce, &send) {
             Algorithm::Slots => {
                 let round = self.enter(call, null_mut());
-                let slotted = Slotted::new(self, round.ring(), operator, &send);
+                let slotted = Slotted::new(self, &round, operator, &send);
                 slotted.put(self.rank(), &send);
                 round.arrive(call.signature(), &slotted);
                 let Some(receive) = receive.filter(|_| self.rank() == root) else { return Ok(()) };

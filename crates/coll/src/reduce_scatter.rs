@@ -37,7 +37,7 @@ impl Team {
         match selection::reduction(self, name, &send) {
             Algorithm::Slots => {
                 let round = self.enter(call, null_mut());
-                let slotted = Slotted::new(self, round.ring(), operator, &send);
+                let slotted = Slotted::new(self, &round, operator, &send);
                 slotted.put(self.rank(), &send);
                 round.arrive(call.signature(), &slotted);
                 round.wait_complete()?;

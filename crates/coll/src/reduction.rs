@@ -11,7 +11,7 @@ use crate::pattern;
 use crate::rendezvous::Combine;
 use crate::selection::Step;
 use crate::shared::{Shared, Slots};
-use crate::team::{Peers, Team};
+use crate::team::{Peers, Round, Team};
 use core::ops::Range;
 use weft_base::Result;
 use weft_datatype::Datatype;
@@ -32,9 +32,10 @@ pub(crate) fn span(data: &Data<'_>) -> Option<u64> {
 
 /// Combines `count` elements of a datatype in all ranks' slots of one round.
 pub(crate) struct Slotted<'a> {
+    round: &'a Round<'a>,
     pub shared: &'a Shared,
-    pub slots: &'a Slots,
-    pub ring: usize,
+    slots: &'a Slots,
+    ring: usize,
     pub operator: Operator<'a>,
     pub datatype: &'a Datatype,
     pub count: u64,
@@ -43,14 +44,15 @@ pub(crate) struct Slotted<'a> {
 }
 
 impl<'a> Slotted<'a> {
-    /// Describes the reduction of contributions like `data` in a round with index `ring`.
-    pub fn new(team: &'a Team, ring: usize, operator: Operator<'a>, data: &Data<'a>) -> Self {
+    /// Describes the reduction of contributions like `data` in a round.
+    pub fn new(team: &'a Team, round: &'a Round<'a>, operator: Operator<'a>, data: &Data<'a>) -> Self {
         let (slots, bytes) = (team.slots(), span(data).unwrap_or(0) as usize);
         let (datatype, count) = (data.datatype(), data.count());
         Self {
+            round,
             shared: team.shared(),
             slots,
-            ring,
+            ring: round.ring(),
             operator,
             datatype,
             count,
@@ -61,16 +63,17 @@ impl<'a> Slotted<'a> {
 
     /// Returns a rank's slot.
     pub fn place(&self, rank: u32) -> *mut u8 {
-        // SAFETY: slots of this stride lie within the area.
-        unsafe { self.slots.area(self.ring).add(rank as usize * self.stride) }
+        self.round.in_line(rank, self.bytes as u64).unwrap_or_else(|| {
+            // SAFETY: slots of this stride lie within the area.
+            unsafe { self.slots.area(self.ring).add(rank as usize * self.stride) }
+        })
     }
 
     /// Puts the rank's contribution into its slot.
     pub fn put(&self, rank: u32, send: &Data<'_>) {
-        // SAFETY: the rank's own slot until it arrives, large enough by the selection.
-        let slot = unsafe { Data::new(self.place(rank).cast(), self.count, self.datatype) };
-        // The same count and datatype on both sides: this cannot be cut off.
-        let _ = send.copy_to(&slot);
+        // The rank's own slot until it arrives, large enough by the selection. The same count and datatype on both sides:
+        // this cannot be cut off.
+        let _ = send.copy_to(&self.slot(self.place(rank)));
     }
 
     /// Takes elements of the result.
@@ -78,6 +81,13 @@ impl<'a> Slotted<'a> {
     /// # Errors
     /// `MPI_ERR_TRUNCATE` if they do not fit.
     pub fn take(&self, first: u64, count: u64, receive: &Data<'_>) -> Result {
+        if self.shared.lines.is_some() {
+            let part = |rank| self.slot(self.place(rank)).part(first, count);
+            let last = self.shared.size - 1;
+            part(last).copy_to(receive)?;
+            (0..last).rev().for_each(|rank| self.operator.apply(&part(rank), receive));
+            return Ok(());
+        }
         self.take_from(self.slots.result(self.ring), first, count, receive)
     }
 
@@ -86,10 +96,14 @@ impl<'a> Slotted<'a> {
     /// # Errors
     /// `MPI_ERR_TRUNCATE` if they do not fit.
     pub fn take_from(&self, place: *mut u8, first: u64, count: u64, receive: &Data<'_>) -> Result {
-        // SAFETY: a slot of this round, which is complete; nobody writes there until this rank has arrived in the next
-        // round.
-        let slot = unsafe { Data::new(place.cast(), self.count, self.datatype) };
-        slot.part(first, count).copy_to(receive)
+        self.slot(place).part(first, count).copy_to(receive)
+    }
+
+    /// Describes the contents of the slot at `place`.
+    pub fn slot(&self, place: *mut u8) -> Data<'a> {
+        // SAFETY: a slot of this round. Before the rank arrives it takes its own only; the others when the round is
+        // complete, and nobody writes there until this rank has arrived in the next round.
+        unsafe { Data::new(place.cast(), self.count, self.datatype) }
     }
 
     fn by_shard(&self) -> bool {

@@ -1,4 +1,4 @@
-//! Scan and exscan: small data through slots, where the last rank to arrive forms all prefixes; with large data each rank
+//! Scan and exscan: small data through slots, where the last rank to arrive forms all prefixes (among few each its own); with large data each rank
 //! forms the prefixes of a segment, going from rank to rank.
 #![allow(unsafe_code)] // Combines slots.
 
@@ -24,6 +24,22 @@ impl Combine for Prefixes<'_> {
                 it.operator.apply_in_slots(it.datatype, it.place(rank - 1), it.place(rank), it.count);
             }
         }
+    }
+}
+
+impl Prefixes<'_> {
+    /// Forms the prefix that ends with a rank's contribution.
+    fn form(&self, source: u32, receive: &Data<'_>) -> Result {
+        let it = &self.0;
+        let (mut below, mut with) =
+            (Scratch::new(it.count, it.datatype), Scratch::new(it.count, it.datatype));
+        it.slot(it.place(0)).copy_to(&below.data(it.count))?;
+        for rank in 1..=source {
+            it.slot(it.place(rank)).copy_to(&with.data(it.count))?;
+            it.operator.apply(&below.data(it.count), &with.data(it.count));
+            core::mem::swap(&mut below, &mut with);
+        }
+        below.data(it.count).copy_to(receive)
     }
 }
 
@@ -60,12 +76,15 @@ impl Team {
         match selection::reduction(self, call, &send) {
             Algorithm::Slots => {
                 let round = self.enter(description, null_mut());
-                let prefixes = Prefixes(Slotted::new(self, round.ring(), operator, &send));
+                let prefixes = Prefixes(Slotted::new(self, &round, operator, &send));
                 prefixes.0.put(self.rank(), &send);
                 round.arrive(description.signature(), &prefixes);
                 round.wait_complete()?;
                 let source = if inclusive { Some(self.rank()) } else { self.rank().checked_sub(1) };
                 let Some(source) = source else { return Ok(()) };
+                if self.are_few() {
+                    return prefixes.form(source, &receive);
+                }
                 prefixes.0.take_from(prefixes.0.place(source), 0, send.count(), &receive)
             }
             Algorithm::InPlace => {

@@ -36,7 +36,7 @@ impl Team {
             let receive = receive.expect("only the root's part may stay in place");
             let round = self.enter(call, null_mut());
             round.arrive(call.signature(), &Nothing);
-            let posted = round.wait_published(root)?;
+            let posted = round.wait_for_data(root)?;
             let frame = round.frame(root);
             if frame.is_null() {
                 let stride = slots.stride(posted.bytes() as usize);
@@ -66,15 +66,13 @@ impl Team {
                     // writes in this round.
                     unsafe { send(rank).pack(slots.area(round.ring()).add(rank as usize * stride)) };
                 }
-                round.publish();
-                round.arrive(call.signature(), &Nothing);
+                round.arrive_with_data(call.signature());
                 own()
             }
             Algorithm::InPlace => {
                 let frame = Frame { part: send };
                 let round = self.enter(call.exchanging(), from_ref(&frame).cast_mut().cast());
-                round.publish();
-                round.arrive(call.signature(), &Nothing);
+                round.arrive_with_data(call.signature());
                 let result = own();
                 self.close(true)?;
                 result

@@ -2,12 +2,14 @@
 #![allow(unsafe_code)] // Slots and loans: memory that several ranks write and read, ordered by the rendezvous or an offer.
 
 use crate::aside::Aside;
+use crate::lines::{FEW, Lines};
 use crate::meeting::Meeting;
 use crate::offer::Offer;
 use crate::plan::{self, Choice};
 use crate::rendezvous::{DEPTH, Rendezvous};
 use crate::schedule::Schedule;
 use crate::selection::{Change, Selection};
+use core::cell::UnsafeCell;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
@@ -25,6 +27,36 @@ pub(crate) struct Post {
     /// The address of the rank's `Frame`, or null when its data is in its slot.
     pub frame: [AtomicPtr<()>; DEPTH],
 }
+
+/// What a rank of few tells the others about its part in a round: one line, with whatever small data fits.
+#[derive(Default)]
+#[repr(C)]
+pub(crate) struct LinePost {
+    /// The call, as a `Description`.
+    pub call: AtomicU64,
+    /// The address of the rank's `Frame`, or null.
+    pub frame: AtomicPtr<()>,
+    /// What all ranks' calls have in common.
+    pub signature: AtomicU64,
+    data: UnsafeCell<[u64; LINE_DATA / 8]>,
+}
+
+/// The bytes of data that fit in a line.
+pub(crate) const LINE_DATA: usize = 32;
+
+// SAFETY: the data is plain memory; accesses go through raw pointers under the rules of the lines.
+unsafe impl Sync for LinePost {}
+
+impl LinePost {
+    /// Returns the place of small data, aligned to 16 bytes.
+    #[inline]
+    pub fn data(&self) -> *mut u8 {
+        self.data.get().cast()
+    }
+}
+
+// With the word before it, a post takes a cache line, and its data is aligned as slots are.
+const _: () = assert!(size_of::<LinePost>() == 56 && core::mem::offset_of!(LinePost, data) == 24);
 
 /// What the root of a large broadcast lends to its readers.
 #[derive(Default)]
@@ -82,6 +114,8 @@ pub(crate) struct Shared {
     /// Whether each shard is a range of ranks, so that combining shard by shard keeps rank order.
     pub contiguous: bool,
     pub rendezvous: Rendezvous,
+    /// Instead of the rendezvous, if there are few ranks.
+    pub lines: Option<Lines<LinePost>>,
     /// By ring index: the last round in which the root said that its data may be read (or that it has read).
     pub published: CachePadded<[AtomicU64; DEPTH]>,
     /// By ring index: what the root of a large broadcast lends.
@@ -132,6 +166,7 @@ impl Shared {
             shard_of: shard_of.into(),
             members: members.into_iter().map(Vec::into_boxed_slice).collect(),
             rendezvous: Rendezvous::new(&populations),
+            lines: (size as u32 <= FEW).then(|| Lines::new(size as u32, LinePost::default)),
             published: CachePadded::default(),
             lent: core::array::from_fn(|_| CachePadded::default()),
             waiting: WaitSet::default(),

@@ -4,11 +4,11 @@
 use crate::call::{Call, Description};
 use crate::checking::Counter;
 use crate::plan::Members;
-use crate::rendezvous::{Combine, Nothing, ring};
 use crate::selection::{Chosen, Selection};
-use crate::shared::{self, Lent, Shared, Slots};
+use crate::rendezvous::{Combine, DEPTH, Nothing, ring};
+use crate::shared::{self, LINE_DATA, Lent, Shared, Slots};
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::Arc;
 use weft_base::constants::MPI_ERR_OTHER;
 use weft_base::{Error, Result};
@@ -27,6 +27,8 @@ pub struct Team {
     split: u32,
     /// The last round entered. Only the rank's own threads use it, one at a time.
     round: AtomicU64,
+    /// Among few: the last round that all are known to have said.
+    known: AtomicU64,
     /// The number of calls that start or prepare an operation, likewise.
     calls: AtomicU64,
     /// Which algorithms operations take.
@@ -55,6 +57,7 @@ impl Team {
             shard,
             split: 0,
             round: AtomicU64::new(0),
+            known: AtomicU64::new(0),
             calls: AtomicU64::new(0),
             chosen: Chosen::new(selection),
             shown: Counter::default(),
@@ -112,13 +115,48 @@ impl Team {
         let shared = self.shared();
         let number = self.round.load(Ordering::Relaxed) + 1;
         self.round.store(number, Ordering::Relaxed);
-        if !shared.rendezvous.may_enter(number) {
-            shared.waiting.wait(|| shared.rendezvous.may_enter(number));
+        if !self.may_enter(number) {
+            self.wait(|| self.may_enter(number));
         }
-        let post = shared.post(self.rank);
-        post.call[ring(number)].store(call.0, Ordering::Relaxed);
-        post.frame[ring(number)].store(frame, Ordering::Relaxed);
-        Round { team: self, shared, number, call }
+        let round = Round { team: self, shared, number, call };
+        let (my_call, my_frame) = round.words(self.rank);
+        my_call.store(call.0, Ordering::Relaxed);
+        my_frame.store(frame, Ordering::Relaxed);
+        round
+    }
+
+    /// Tells whether the rank may use the ring index of a round.
+    #[inline]
+    fn may_enter(&self, number: u64) -> bool {
+        let shared = self.shared();
+        match &shared.lines {
+            None => shared.rendezvous.may_enter(number),
+            Some(_) if self.known.load(Ordering::Relaxed) + DEPTH as u64 > number => true,
+            Some(lines) => {
+                lines.may_enter(self.rank, number).inspect(|&known| self.note_known(known)).is_some()
+            }
+        }
+    }
+
+    #[inline]
+    fn note_known(&self, number: u64) {
+        self.known.store(number, Ordering::Relaxed);
+    }
+
+    /// Returns once `done` does, which somebody makes true who arrives, publishes or wakes all.
+    #[inline]
+    pub(crate) fn wait(&self, done: impl FnMut() -> bool) {
+        let shared = self.shared();
+        match &shared.lines {
+            None => shared.waiting.wait(done),
+            Some(lines) => shared.waiting.wait_counted(&lines.sleepers, done),
+        }
+    }
+
+    /// Tells whether the ranks are few enough to look at each other's lines.
+    #[inline]
+    pub(crate) fn are_few(&self) -> bool {
+        self.shared().lines.is_some()
     }
 
     /// Enters a round, arrives and waits for all.
@@ -212,16 +250,44 @@ impl Round<'_> {
         &self.shared.lent[self.ring()]
     }
 
-    /// Tells whether all ranks have arrived and are in different calls.
-    pub fn is_known_mismatched(&self) -> bool {
-        let rendezvous = &self.shared.rendezvous;
-        rendezvous.is_complete(self.number) && rendezvous.is_mismatched(self.number)
+    /// Tells whether all ranks have arrived.
+    #[inline]
+    fn is_complete(&self) -> bool {
+        match &self.shared.lines {
+            None => self.shared.rendezvous.is_complete(self.number),
+            Some(lines) => lines.others_have_said(self.team.rank, self.number),
+        }
     }
 
-    /// Arrives, with a signature that all ranks' calls have in common.
+    /// Tells whether the calls of a complete round differ.
+    #[inline]
+    fn is_mismatched(&self) -> bool {
+        match &self.shared.lines {
+            None => self.shared.rendezvous.is_mismatched(self.number),
+            Some(lines) => {
+                let of = |rank| lines.post(rank, self.number).signature.load(Ordering::Relaxed);
+                (1..self.team.size).any(|rank| of(rank) != of(0))
+            }
+        }
+    }
+
+    /// Tells whether all ranks have arrived and are in different calls.
+    pub fn is_known_mismatched(&self) -> bool {
+        self.is_complete() && self.is_mismatched()
+    }
+
+    /// Arrives, with a signature that all ranks' calls have in common. The last to arrive combines, unless the ranks are
+    /// few: then each who needs the result does.
     #[inline]
     pub fn arrive(&self, signature: u64, combine: &impl Combine) {
-        if self.shared.rendezvous.arrive(self.number, self.team.shard, signature, combine) {
+        let wake = match &self.shared.lines {
+            None => self.shared.rendezvous.arrive(self.number, self.team.shard, signature, combine),
+            Some(lines) => {
+                lines.post(self.team.rank, self.number).signature.store(signature, Ordering::Relaxed);
+                lines.say(self.team.rank, self.number)
+            }
+        };
+        if wake {
             self.shared.waiting.wake_all();
         }
     }
@@ -232,11 +298,39 @@ impl Round<'_> {
     /// `MPI_ERR_OTHER` if their calls differ.
     #[inline]
     pub fn wait_complete(&self) -> Result {
-        let rendezvous = &self.shared.rendezvous;
-        if !rendezvous.is_complete(self.number) {
-            self.shared.waiting.wait(|| rendezvous.is_complete(self.number));
+        if !self.is_complete() {
+            self.team.wait(|| self.is_complete());
         }
-        if rendezvous.is_mismatched(self.number) { Err(self.mismatch()) } else { Ok(()) }
+        self.team.note_known(self.number);
+        if self.is_mismatched() { Err(self.mismatch()) } else { Ok(()) }
+    }
+
+    /// Arrives as the root whose data is in place: nobody need wait for more.
+    #[inline]
+    pub fn arrive_with_data(&self, signature: u64) {
+        if !self.team.are_few() {
+            self.publish();
+        }
+        self.arrive(signature, &Nothing);
+    }
+
+    /// Waits until the root has arrived with its data; returns its description. The rank has arrived, so that ranks in
+    /// different calls are noticed.
+    ///
+    /// # Errors
+    /// `MPI_ERR_OTHER` if the ranks are in different calls.
+    #[inline]
+    pub fn wait_for_data(&self, root: u32) -> Result<Description> {
+        let Some(lines) = &self.shared.lines else { return self.wait_published(root) };
+        let has_said = || lines.has_said(root, self.number);
+        if !has_said() {
+            self.team.wait(has_said);
+        }
+        if self.team.size == 2 {
+            self.team.note_known(self.number);
+        }
+        let posted = self.call(root);
+        if posted.same_call(self.call) { Ok(posted) } else { Err(self.mismatch()) }
     }
 
     /// Tells everybody that the root's data is in place (or has been read).
@@ -245,32 +339,54 @@ impl Round<'_> {
         self.shared.waiting.wake_all();
     }
 
-    /// Waits until the root has published; returns the root's description. The rank has arrived, so that ranks in
-    /// different calls are noticed.
+    /// Waits until the root has published; returns its description. The rank has arrived, so that ranks in different calls
+    /// are noticed.
     ///
     /// # Errors
     /// `MPI_ERR_OTHER` if the ranks are in different calls.
     pub fn wait_published(&self, root: u32) -> Result<Description> {
         let published = || self.shared.published[self.ring()].load(Ordering::Acquire) == self.number;
         if !published() {
-            self.shared.waiting.wait(|| published() || self.is_known_mismatched());
+            self.team.wait(|| published() || self.is_known_mismatched());
         }
         // The root may have published in another call, whose data and frame mean something else.
         let posted = self.call(root);
         if published() && posted.same_call(self.call) { Ok(posted) } else { Err(self.mismatch()) }
     }
 
+    #[inline]
+    fn words(&self, rank: u32) -> (&AtomicU64, &AtomicPtr<()>) {
+        match &self.shared.lines {
+            None => {
+                let post = self.shared.post(rank);
+                (&post.call[self.ring()], &post.frame[self.ring()])
+            }
+            Some(lines) => {
+                let post = lines.post(rank, self.number);
+                (&post.call, &post.frame)
+            }
+        }
+    }
+
+    /// Returns a rank's place in its line, if `bytes` bytes fit there and the ranks are few. It is the rank's own until it
+    /// arrives.
+    #[inline]
+    pub fn in_line(&self, rank: u32, bytes: u64) -> Option<*mut u8> {
+        let lines = self.shared.lines.as_ref().filter(|_| bytes <= LINE_DATA as u64)?;
+        Some(lines.post(rank, self.number).data())
+    }
+
     /// Returns the address of a rank's frame, null if its data is in its slot. Valid once the rank's arrival or
     /// publication has been seen.
     #[inline]
     pub fn frame(&self, rank: u32) -> *mut () {
-        self.shared.post(rank).frame[self.ring()].load(Ordering::Relaxed)
+        self.words(rank).1.load(Ordering::Relaxed)
     }
 
     /// Returns a rank's call. Valid as for [`Round::frame`].
     #[inline]
     pub fn call(&self, rank: u32) -> Description {
-        Description(self.shared.post(rank).call[self.ring()].load(Ordering::Relaxed))
+        Description(self.words(rank).0.load(Ordering::Relaxed))
     }
 
     #[cold]

@@ -18,7 +18,7 @@
 //! - *A rank in the list that is still leaving its core*: `on_core`, see [`context`](crate::context).
 
 use weft_sync::CachePadded;
-use weft_sync::atomic::Ordering;
+use weft_sync::atomic::{AtomicU32, Ordering};
 use weft_sync::queue::{Chain, Gathering};
 
 use crate::pool::home;
@@ -59,6 +59,23 @@ impl WaitSet {
         while !spin_until(&mut done) {
             self.wait_once(&mut done);
         }
+    }
+
+    /// Waits as [`WaitSet::wait`] does; `sleepers` counts the caller while it may sleep. So one who makes the condition
+    /// true, then passes a full barrier and sees no sleepers need not wake anybody.
+    #[inline]
+    pub fn wait_counted(&self, sleepers: &AtomicU32, mut done: impl FnMut() -> bool) {
+        if spin_until(&mut done) {
+            return;
+        }
+        sleepers.fetch_add(1, Ordering::SeqCst);
+        loop {
+            self.wait_once(&mut done);
+            if done() {
+                break;
+            }
+        }
+        sleepers.fetch_sub(1, Ordering::Relaxed);
     }
 
     fn wait_once(&self, done: &mut impl FnMut() -> bool) {
