@@ -59,6 +59,11 @@ impl<P> Lines<P> {
         &self.lines[rank as usize * DEPTH + ring(round)]
     }
 
+    /// Tells whether any rank has said anything.
+    pub fn are_used(&self) -> bool {
+        self.lines.iter().any(|line| line.said.load(Ordering::Relaxed) != 0)
+    }
+
     /// Returns a rank's post in a round.
     #[inline]
     pub fn post(&self, rank: u32, round: u64) -> &P {

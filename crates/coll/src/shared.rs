@@ -194,6 +194,11 @@ impl Shared {
         schedule
     }
 
+    /// Tells whether a rank has entered a round.
+    fn is_used(&self) -> bool {
+        self.posts.get().is_some() || self.lines.as_ref().is_some_and(Lines::are_used)
+    }
+
     /// Returns what a rank has posted.
     #[inline]
     pub fn post(&self, rank: u32) -> &Post {
@@ -362,9 +367,8 @@ pub(crate) fn leave(shared: &Arc<Shared>) {
     let mut guard = REGISTRY.lock();
     let Some(entries) = guard.as_mut() else { return };
     // Two references: the entry's and the leaving rank's.
-    let last = |e: &Entry| {
-        Arc::ptr_eq(&e.shared, shared) && Arc::strong_count(shared) == 2 && shared.posts.get().is_none()
-    };
+    let last =
+        |e: &Entry| Arc::ptr_eq(&e.shared, shared) && Arc::strong_count(shared) == 2 && !shared.is_used();
     if entries.get(&shared.context).is_some_and(last) {
         entries.remove(&shared.context);
     }
@@ -378,6 +382,10 @@ mod tests {
 
     fn is_registered(context: u32) -> bool {
         REGISTRY.lock().as_ref().is_some_and(|entries| entries.contains_key(&context))
+    }
+
+    fn enter(shared: &Shared) {
+        shared.lines.as_ref().expect("few ranks").say(0, 1);
     }
 
     #[test]
@@ -395,7 +403,7 @@ mod tests {
         assert!(!is_registered(context));
         // Left behind with data in it; the number is used again.
         let first = join(context, 3, 0, |_| 0);
-        first.post(0);
+        enter(&first);
         leave(&first);
         assert!(is_registered(context));
         let again = join(context, 3, 0, |_| 0);

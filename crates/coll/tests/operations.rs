@@ -358,21 +358,42 @@ fn data_moves_as_in_the_serial_model() {
 
 #[test]
 fn a_root_runs_ahead_of_late_ranks() {
-    // The others join after the root has finished: its data waits for them.
-    let body = |team: &Team, turns: usize| {
-        for turn in 0..turns {
-            let mut data = [if team.rank() == 0 { turn as i64 } else { -1 }];
-            team.broadcast(0, write(&mut data, long())).unwrap();
-            assert_eq!(data, [turn as i64]);
-        }
-    };
-    let context = 1 << 30;
-    body(&Team::join(context, 3, 0, |r| r), 3);
-    std::thread::scope(|scope| {
-        for rank in 1..3 {
-            scope.spawn(move || body(&Team::join(context, 3, rank, |r| r), 3));
-        }
-    });
+    // The others join after the root has finished: its data waits for them, small data in slots or lines, large aside.
+    for (context, size, count) in
+        [(1 << 30, 3, 1), ((1 << 30) + 1, 7, 1), ((1 << 30) + 2, 3, 9000), ((1 << 30) + 3, 7, 9000)]
+    {
+        let body = |team: &Team, turns: usize| {
+            for turn in 0..turns {
+                let mut data = vec![if team.rank() == 0 { turn as i64 } else { -1 }; count];
+                team.broadcast(0, write(&mut data, long())).unwrap();
+                assert!(data.iter().all(|&x| x == turn as i64), "turn {turn} of {size} ranks");
+            }
+        };
+        body(&Team::join(context, size, 0, |r| r), 3);
+        std::thread::scope(|scope| {
+            for rank in 1..size {
+                scope.spawn(move || body(&Team::join(context, size, rank, |r| r), 3));
+            }
+        });
+    }
+}
+
+#[test]
+fn a_root_of_large_data_learns_of_other_calls_when_all_have_come() {
+    for size in [3, 7] {
+        with_ranks(size, HOMES[0], |team| {
+            let mut data = vec![i64::from(team.rank()); 9000];
+            let result =
+                if team.rank() == 2 { team.barrier() } else { team.broadcast(0, write(&mut data, long())) };
+            match (team.rank(), result.map_err(|e| e.class)) {
+                (2, result) => assert_eq!(result, Err(MPI_ERR_OTHER)),
+                // The root may have gone on before rank 2 came, and the others have what they wanted.
+                (_, Ok(())) => assert!(data.iter().all(|&x| x == 0)),
+                (_, Err(class)) => assert_eq!(class, MPI_ERR_OTHER),
+            }
+            team.barrier().unwrap();
+        });
+    }
 }
 
 #[test]
