@@ -55,7 +55,7 @@ impl Default for Offer {
 }
 
 fn all_have_read(word: u64, readers: u32) -> bool {
-    word / DONE & COUNT == u64::from(readers)
+    (word / DONE) & COUNT == u64::from(readers)
 }
 
 impl Offer {
@@ -82,7 +82,7 @@ impl Offer {
         let word = self.0.fetch_add(change, Ordering::AcqRel) + change;
         let (is_aside, all) = (word & ASIDE != 0, all_have_read(word, readers));
         Ended {
-            wakes: place == Place::Buffer && (all || is_aside && word & COUNT == 0),
+            wakes: place == Place::Buffer && (all || (is_aside && word & COUNT == 0)),
             frees: is_aside && all,
         }
     }
@@ -96,7 +96,7 @@ impl Offer {
     /// Tells the root whether nobody reads its buffer any more.
     pub fn is_over(&self, readers: u32) -> bool {
         let word = self.0.load(Ordering::Acquire);
-        all_have_read(word, readers) || word & ASIDE != 0 && word & COUNT == 0
+        all_have_read(word, readers) || (word & ASIDE != 0 && word & COUNT == 0)
     }
 
     /// Returns a value that changes with every begin and end, and whether somebody is reading the root's buffer.

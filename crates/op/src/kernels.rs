@@ -1,9 +1,11 @@
 //! The loops of the predefined operations, one function for each operation and representation.
 //!
-//! They take raw addresses, which may be unaligned (packed data), and leave vectorising to the compiler.
+//! They take raw addresses, which may be unaligned (packed data), and leave vectorising to the compiler, which does it once
+//! for each [`Level`].
 #![allow(unsafe_code)]
 
 use crate::Kind;
+use crate::level::Level;
 use crate::number::{Bits, Complex, Half, LongDouble, Number, Pair, Quadruple};
 use weft_base::constants as c;
 use weft_datatype::{Basic, Class, Repr};
@@ -14,10 +16,13 @@ use weft_datatype::{Basic, Class, Repr};
 /// Both point to `count` elements of the kernel's type, `inout` also for writes; they do not overlap.
 pub(crate) type Kernel = unsafe fn(input: *const u8, inout: *mut u8, count: usize);
 
-trait Function<T> {
+pub(crate) trait Function<T> {
     fn call(input: T, inout: T) -> T;
 }
 
+/// # Safety
+/// As a [`Kernel`] of type `T`.
+#[inline(always)]
 unsafe fn each<T: Copy, F: Function<T>>(input: *const u8, inout: *mut u8, count: usize) {
     let (input, inout) = (input.cast::<T>(), inout.cast::<T>());
     for i in 0..count {
@@ -29,9 +34,45 @@ unsafe fn each<T: Copy, F: Function<T>>(input: *const u8, inout: *mut u8, count:
     }
 }
 
+/// # Safety
+/// As a [`Kernel`] of type `T`.
+unsafe fn baseline<T: Copy, F: Function<T>>(input: *const u8, inout: *mut u8, count: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { each::<T, F>(input, inout, count) }
+}
+
+/// # Safety
+/// As a [`Kernel`] of type `T`; the processor has the instructions.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,f16c")]
+unsafe fn avx2<T: Copy, F: Function<T>>(input: *const u8, inout: *mut u8, count: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { each::<T, F>(input, inout, count) }
+}
+
+/// # Safety
+/// As a [`Kernel`] of type `T`; the processor has the instructions.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+unsafe fn avx512<T: Copy, F: Function<T>>(input: *const u8, inout: *mut u8, count: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { each::<T, F>(input, inout, count) }
+}
+
+/// Returns the loop of a function at a level, which the processor has.
+fn at<T: Copy, F: Function<T>>(level: Level) -> Kernel {
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => avx2::<T, F>,
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => avx512::<T, F>,
+        _ => baseline::<T, F>,
+    }
+}
+
 macro_rules! functions {
     ($($name:ident<$bound:ident>($a:ident, $b:ident) $body:expr;)*) => {$(
-        struct $name;
+        pub(crate) struct $name;
         impl<T: $bound> Function<T> for $name {
             #[inline(always)]
             fn call($a: T, $b: T) -> T {
@@ -103,46 +144,46 @@ impl<V: Number, I: Number> Function<Pair<V, I>> for MinimumLocation {
     }
 }
 
-fn arithmetic<T: Number>(kind: Kind) -> Option<Kernel> {
+fn arithmetic<T: Number>((level, kind): (Level, Kind)) -> Option<Kernel> {
     Some(match kind {
-        Kind::Sum => each::<T, Sum>,
-        Kind::Product => each::<T, Product>,
-        Kind::Maximum => each::<T, Maximum>,
-        Kind::Minimum => each::<T, Minimum>,
+        Kind::Sum => at::<T, Sum>(level),
+        Kind::Product => at::<T, Product>(level),
+        Kind::Maximum => at::<T, Maximum>(level),
+        Kind::Minimum => at::<T, Minimum>(level),
         _ => return None,
     })
 }
 
-fn complex<T: Number>(kind: Kind) -> Option<Kernel> {
+fn complex<T: Number>((level, kind): (Level, Kind)) -> Option<Kernel> {
     Some(match kind {
-        Kind::Sum => each::<Complex<T>, ComplexSum>,
-        Kind::Product => each::<Complex<T>, ComplexProduct>,
+        Kind::Sum => at::<Complex<T>, ComplexSum>(level),
+        Kind::Product => at::<Complex<T>, ComplexProduct>(level),
         _ => return None,
     })
 }
 
-fn bitwise<T: Bits>(kind: Kind) -> Option<Kernel> {
+fn bitwise<T: Bits>((level, kind): (Level, Kind)) -> Option<Kernel> {
     Some(match kind {
-        Kind::BitAnd => each::<T, BitAnd>,
-        Kind::BitOr => each::<T, BitOr>,
-        Kind::BitXor => each::<T, BitXor>,
+        Kind::BitAnd => at::<T, BitAnd>(level),
+        Kind::BitOr => at::<T, BitOr>(level),
+        Kind::BitXor => at::<T, BitXor>(level),
         _ => return None,
     })
 }
 
-fn logical<T: Bits>(kind: Kind) -> Option<Kernel> {
+fn logical<T: Bits>((level, kind): (Level, Kind)) -> Option<Kernel> {
     Some(match kind {
-        Kind::LogicalAnd => each::<T, LogicalAnd>,
-        Kind::LogicalOr => each::<T, LogicalOr>,
-        Kind::LogicalXor => each::<T, LogicalXor>,
+        Kind::LogicalAnd => at::<T, LogicalAnd>(level),
+        Kind::LogicalOr => at::<T, LogicalOr>(level),
+        Kind::LogicalXor => at::<T, LogicalXor>(level),
         _ => return None,
     })
 }
 
-fn location<V: Number, I: Number>(kind: Kind) -> Option<Kernel> {
+fn location<V: Number, I: Number>((level, kind): (Level, Kind)) -> Option<Kernel> {
     Some(match kind {
-        Kind::MaximumLocation => each::<Pair<V, I>, MaximumLocation>,
-        Kind::MinimumLocation => each::<Pair<V, I>, MinimumLocation>,
+        Kind::MaximumLocation => at::<Pair<V, I>, MaximumLocation>(level),
+        Kind::MinimumLocation => at::<Pair<V, I>, MinimumLocation>(level),
         _ => return None,
     })
 }
@@ -177,9 +218,15 @@ macro_rules! by_float {
     };
 }
 
-/// Returns the kernel of an operation on a predefined type, or nothing when the standard does not define it.
-pub(crate) fn kernel(kind: Kind, basic: Basic) -> Option<Kernel> {
-    let repr = basic.description().repr;
+/// Returns the kernel of an operation on a predefined type at a level, or nothing when the standard does not define it.
+pub(crate) fn kernel(level: Level, kind: Kind, basic: Basic) -> Option<Kernel> {
+    let it = basic.description();
+    crate::special::kernel(level, kind, it.class, it.repr).or_else(|| general(level, kind, basic))
+}
+
+/// Returns the general loop of an operation on a predefined type at a level, if it is defined.
+pub(crate) fn general(level: Level, kind: Kind, basic: Basic) -> Option<Kernel> {
+    let (repr, kind) = (basic.description().repr, (level, kind));
     match basic.description().class {
         Class::CInteger => by_integer!(arithmetic, repr, kind)
             .or_else(|| by_integer!(bitwise, repr, kind))

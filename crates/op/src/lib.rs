@@ -5,7 +5,11 @@
 #![allow(unsafe_code)]
 
 mod kernels;
+mod level;
 mod number;
+#[cfg(test)]
+mod same_bits;
+mod special;
 
 use core::ffi::{c_int, c_void};
 use kernels::Kernel;
@@ -71,11 +75,12 @@ enum Inner {
 const HANDLES: usize = 32;
 
 static OPS: LazyLock<[Option<Op>; HANDLES]> = LazyLock::new(|| {
+    let level = level::Level::chosen();
     let mut ops = [const { None }; HANDLES];
     for (kind, handle, name) in PREDEFINED {
         let mut kernels = Box::new([None; 256]);
         for basic in Basic::all() {
-            kernels[basic.index()] = kernels::kernel(kind, basic);
+            kernels[basic.index()] = kernels::kernel(level, kind, basic);
         }
         let op = Op(Inner::Predefined { kind, name, kernels: Box::leak(kernels) });
         ops[handle.0 - c::MPI_OP_NULL.0] = Some(op);

@@ -191,6 +191,7 @@ settings! {
     POLL_US "poll-us" Kind::Number(0, 1_000_000), 30, "How long a worker without ranks to run looks for some before it sleeps, in microseconds";
     COLLECTIVE_TABLE "collective-table" Kind::RowsFile, 0, "Which algorithms collectives take: a file as weft tune writes it";
     COLLECTIVES "collectives" Kind::Rows, 0, "Which algorithms collectives take: rows that go before those of the file and the built-in ones";
+    SIMD "simd" Kind::Choice(&["auto", "baseline", "avx2", "avx512"]), 0, "The vector instructions that reductions use at most, where the processor has them";
     CC "cc" Kind::Text, 0, "The compiler mpicc calls";
     CXX "cxx" Kind::Text, 0, "The compiler mpicxx calls";
     FC "fc" Kind::Text, 0, "The compiler mpifort calls";
