@@ -1,4 +1,4 @@
-// All ranks: broadcast, reduce, allreduce, allgather and alltoall of several sizes, blocking, one after another.
+// All ranks: barrier, broadcast, reduce, allreduce, allgather and alltoall of several sizes, blocking, one after another.
 //
 // A size is that of the data of one rank, in allgather and alltoall of what goes from one rank to one other. What does
 // not fit MEMORY in all ranks together is left out. Buffers are touched before; every operation uses the same ones. The
@@ -16,6 +16,7 @@ static const size_t SIZES[] = {8, 1024, 65536, 1048576};
 static int size, count, root;
 static float *input, *output;
 
+static void barrier(void) { MPI_Barrier(MPI_COMM_WORLD); }
 static int next_root(void) { return root = root + 1 < size ? root + 1 : 0; }
 static void broadcast(void) { MPI_Bcast(input, count, MPI_FLOAT, next_root(), MPI_COMM_WORLD); }
 static void reduce(void) { MPI_Reduce(input, output, count, MPI_FLOAT, MPI_SUM, next_root(), MPI_COMM_WORLD); }
@@ -33,6 +34,7 @@ int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   double target = (argc > 1 ? atof(argv[1]) : 5) / 1000;
+  measure_size("barrier", 0, barrier, target);
   for (size_t i = 0; i < sizeof SIZES / sizeof *SIZES; i++) {
     size_t bytes = SIZES[i], all = bytes * size;
     count = (int)(bytes / sizeof(float));

@@ -5,5 +5,6 @@
 
 static inline void sample(const char *name, long size, double nanoseconds) {
   printf("sample %s %ld %.3f\n", name, size, nanoseconds);
+  fflush(stdout);
 }
 #endif

@@ -15,7 +15,8 @@ pub const WEFT: &str = "weft";
 pub const COLLECTIVE_RANKS: [u64; 5] = [2, 8, 32, 128, 1024];
 /// Ranks of the start-up measurements.
 pub const START_RANKS: [u64; 6] = [2, 32, 256, 1000, 2048, 4096];
-/// Peers start processes: more ranks than this on a small machine take minutes.
+/// Peers start processes, which on a small machine get in each other's way: with more ranks than this, one run takes minutes
+/// or does not end.
 const PEER_COLLECTIVE_RANKS: u64 = 32;
 const PEER_START_RANKS: u64 = 256;
 const PEER_EXAMPLE_RANKS: u64 = 64;
@@ -44,7 +45,7 @@ impl Implementation {
     /// # Errors
     /// What could not be compiled.
     pub fn prepare(name: &str, bin: &Path, out: &Path, is_peer: bool) -> Result<Self, String> {
-        let mpirun = bin.join("mpirun").display().to_string();
+        let surroundings = surroundings(bin, is_peer);
         let programs = out.join(name);
         std::fs::create_dir_all(&programs).map_err(|error| format!("{}: {error}", programs.display()))?;
         let example = |name: &str, file: &str| (PathBuf::from("examples").join(file), programs.join(name));
@@ -55,12 +56,13 @@ impl Implementation {
         for (source, program) in kernels.into_iter().chain(examples) {
             let wrapper =
                 if source.extension().is_some_and(|kind| kind == "cpp") { "mpicxx" } else { "mpicc" };
-            compile(&bin.join(wrapper), &source, &program)?;
+            compile(&surroundings, &bin.join(wrapper), &source, &program)?;
         }
-        let mut mpirun = vec![mpirun];
+        let mut mpirun = surroundings;
+        mpirun.push(bin.join("mpirun").display().to_string());
         if is_peer {
-            let version =
-                command::run(&[mpirun[0].clone(), "--version".into()], Duration::from_secs(20), false);
+            let ask: Vec<String> = mpirun.iter().cloned().chain(["--version".into()]).collect();
+            let version = command::run(&ask, Duration::from_secs(20), false);
             if version.output.contains("Open MPI") {
                 let flags = "--allow-run-as-root --map-by slot:OVERSUBSCRIBE --bind-to none";
                 mpirun.extend(flags.split(' ').map(String::from));
@@ -81,8 +83,23 @@ impl Implementation {
     }
 }
 
+/// Returns what commands of an implementation begin with, so that they find what they need: Intel MPI as it comes from a
+/// package is told where it is, and not to look for a network.
+fn surroundings(bin: &Path, is_peer: bool) -> Vec<String> {
+    let (true, true, Some(root)) = (is_peer, bin.join("impi_info").exists(), bin.parent()) else {
+        return Vec::new();
+    };
+    let path = std::env::var("PATH").unwrap_or_default();
+    vec![
+        "env".into(),
+        format!("PATH={}:{path}", bin.display()),
+        format!("I_MPI_ROOT={}", root.display()),
+        "I_MPI_FABRICS=shm".into(),
+    ]
+}
+
 /// Compiles one C file when it, a header beside it or the compiler is newer than its program.
-fn compile(compiler: &Path, source: &Path, program: &Path) -> Result<(), String> {
+fn compile(surroundings: &[String], compiler: &Path, source: &Path, program: &Path) -> Result<(), String> {
     let time = |path: &Path| path.metadata().and_then(|data| data.modified()).ok();
     let files = source.parent().and_then(|folder| folder.read_dir().ok()).into_iter().flatten().flatten();
     let headers =
@@ -92,8 +109,13 @@ fn compile(compiler: &Path, source: &Path, program: &Path) -> Result<(), String>
         return Ok(());
     }
     // The copy loops that datatypes are judged against are to be as fast as a compiler makes them.
-    let level = if source.ends_with("datatypes.c") { "-O3" } else { "-O2" };
-    let mut command = vec![compiler.display().to_string(), level.into(), "-pthread".into(), "-o".into()];
+    let level = if ["datatypes.c", "collective_floors.c"].iter().any(|name| source.ends_with(name)) {
+        "-O3"
+    } else {
+        "-O2"
+    };
+    let mut command = surroundings.to_vec();
+    command.extend([compiler.display().to_string(), level.into(), "-pthread".into(), "-o".into()]);
     command.extend([program, source].map(|path| path.display().to_string()));
     command.push("-lm".into());
     let outcome = command::run(&command, Duration::from_secs(120), false);
@@ -150,18 +172,27 @@ impl Session {
         name: &str,
     ) {
         let label = format!("{} {name}{suffix} on {ranks} ranks", who.name);
-        if let Some(outcome) = self.attempt(label, &who.command(options, ranks, name), false) {
-            self.collect(&who.name, suffix, round, &outcome.output);
+        if self.failures.contains_key(&label) {
+            return;
+        }
+        let outcome = command::run(&who.command(options, ranks, name), self.limit, false);
+        // One that did not come to its end in time has measured something, too.
+        self.collect(&who.name, suffix, round, &outcome.output);
+        if !outcome.success {
+            self.failures.insert(label, outcome.reason);
         }
     }
 
     /// Measures everything once: floors first, then each implementation in turn.
-    pub fn round(&mut self, round: usize, floors: &Path, everybody: &[Implementation], quick: bool) {
+    pub fn round(&mut self, round: usize, floors: &[PathBuf], everybody: &[Implementation], quick: bool) {
         let cores = usable_cores();
-        let command =
-            [floors.display().to_string(), cores[0].to_string(), cores[cores.len().min(2) - 1].to_string()];
-        if let Some(outcome) = self.attempt("floors".into(), &command, false) {
-            self.collect(MACHINE, "", round, &outcome.output);
+        for program in floors {
+            let program = program.display().to_string();
+            let other = cores[cores.len().min(2) - 1];
+            let command = [program.clone(), cores[0].to_string(), other.to_string()];
+            if let Some(outcome) = self.attempt(program, &command, false) {
+                self.collect(MACHINE, "", round, &outcome.output);
+            }
         }
         for kernel in ["latency", "bandwidth"] {
             for who in everybody {
@@ -183,7 +214,7 @@ impl Session {
             }
         }
         for ranks in SIZED_COLLECTIVE_RANKS.into_iter().filter(|ranks| *ranks <= largest) {
-            for who in everybody.iter().filter(|who| who.takes_part(ranks, PEER_COLLECTIVE_RANKS)) {
+            for who in everybody {
                 self.kernel(who, &[], "", ranks, round, "collective_sizes");
             }
         }
@@ -250,15 +281,18 @@ fn example_times(output: &str) -> Option<[f64; 2]> {
     seconds.map(|pair| pair[0].parse().ok()).collect::<Option<Vec<f64>>>()?.try_into().ok()
 }
 
-/// Compiles the floors program with the system's compiler.
+/// Compiles the programs of floors with the system's compiler.
 ///
 /// # Errors
 /// What the compiler said.
-pub fn prepare_floors(out: &Path) -> Result<PathBuf, String> {
-    let program = out.join("floors");
+pub fn prepare_floors(out: &Path) -> Result<Vec<PathBuf>, String> {
     std::fs::create_dir_all(out).map_err(|error| format!("{}: {error}", out.display()))?;
-    compile(Path::new("cc"), Path::new("bench/kernels/floors.c"), &program)?;
-    Ok(program)
+    let prepare = |name: &str| {
+        let program = out.join(name);
+        compile(&[], Path::new("cc"), &PathBuf::from(format!("bench/kernels/{name}.c")), &program)
+            .map(|()| program)
+    };
+    ["floors", "collective_floors"].map(prepare).into_iter().collect()
 }
 
 /// Lists the cores this process may use, from the kernel's own list.

@@ -184,7 +184,7 @@ fn collective_checks(samples: &Samples) -> Vec<Check> {
     let mut checks = Vec::new();
     let sized = |what: &str| {
         let (operation, bytes) = what.rsplit_once('-')?;
-        ["bcast", "reduce", "allreduce", "allgather", "alltoall"]
+        ["barrier", "bcast", "reduce", "allreduce", "allgather", "alltoall"]
             .contains(&operation)
             .then(|| bytes.parse::<u64>().ok())?
     };
@@ -194,7 +194,7 @@ fn collective_checks(samples: &Samples) -> Vec<Check> {
         };
         let bar = match (key.size, bytes) {
             (2, _) => 1.0,
-            (32, 8) => 40.0,
+            (32, 0 | 8) => 40.0,
             (32, 65536) => 5.0,
             (32, 1048576) => 2.0,
             _ => continue,
@@ -204,6 +204,15 @@ fn collective_checks(samples: &Samples) -> Vec<Check> {
             value: samples.ratio((&peer, &key.what, key.size), (WEFT, &key.what, key.size)),
             unit: "x",
             bar: Bar::AtLeast(bar),
+        });
+    }
+    for key in samples.keys().filter(|key| key.who == MACHINE) {
+        let Some(what) = key.what.strip_prefix("floor-") else { continue };
+        checks.push(Check {
+            what: format!("{what}, {} ranks: copies alone / weft", key.size),
+            value: samples.ratio((MACHINE, &key.what, key.size), (WEFT, what, key.size)),
+            unit: "x",
+            bar: Bar::AtLeast(0.7),
         });
     }
     for bytes in sizes(samples, "bcast-late") {
@@ -361,6 +370,19 @@ mod tests {
         let dup = find("typed-dup");
         assert!(dup.bar.holds(dup.value.unwrap().median));
         assert!(!checks.iter().any(|c| c.what.contains("typed-bytes,")));
+    }
+
+    #[test]
+    fn large_collectives_are_judged_against_their_copies() {
+        let mut session = session();
+        session.samples.add(MACHINE, "floor-bcast-65536", 32, 0, 60_000.0);
+        session.samples.add(WEFT, "bcast-65536", 32, 0, 100_000.0);
+        let checks = checks(&session.samples);
+        let floor =
+            checks.iter().find(|c| c.what.starts_with("bcast-65536, 32 ranks: copies alone")).unwrap();
+        assert!(
+            (floor.value.unwrap().median - 0.6).abs() < 1e-9 && !floor.bar.holds(0.6) && floor.bar.holds(0.7)
+        );
     }
 
     #[test]

@@ -50,6 +50,6 @@ impl Level {
             0 => Self::ALL.len(),
             word => word as usize,
         };
-        Self::ALL[..most].iter().copied().filter(|level| level.is_there()).last().unwrap_or(Self::Baseline)
+        Self::ALL[..most].iter().copied().rfind(|level| level.is_there()).unwrap_or(Self::Baseline)
     }
 }
