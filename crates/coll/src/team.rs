@@ -4,8 +4,8 @@
 use crate::call::{Call, Description};
 use crate::checking::Counter;
 use crate::plan::Members;
-use crate::selection::{Chosen, Selection};
 use crate::rendezvous::{Combine, DEPTH, Nothing, ring};
+use crate::selection::{Chosen, Selection};
 use crate::shared::{self, LINE_DATA, Lent, Shared, Slots};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
