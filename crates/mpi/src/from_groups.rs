@@ -35,7 +35,10 @@ pub fn comm_create_group(comm: abi::Comm, group: abi::Group, tag: c_int, newcomm
     let envelope = Purpose::CreateGroup.envelope(&parent.values, first, tag);
     let context = if rank == 0 {
         let context = contexts::allocate(members.size());
-        members.iter().skip(1).for_each(|member| process.messages().send_words(member, envelope, &[context]));
+        members
+            .iter()
+            .skip(1)
+            .try_for_each(|member| process.messages().send_words(member, envelope, &[context]))?;
         context
     } else {
         let mut word = [0];

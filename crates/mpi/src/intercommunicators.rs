@@ -88,8 +88,8 @@ fn meet_leader(
     };
     let mut header = [0; 2];
     if process.world_rank < other {
-        messages.send_words(other, outgoing, &[own.len() as u32, 0]);
-        messages.send_words(other, outgoing, &own);
+        messages.send_words(other, outgoing, &[own.len() as u32, 0])?;
+        messages.send_words(other, outgoing, &own)?;
         messages.receive_words(other, incoming, &mut header)?;
         let remote = receive_group(header[0])?;
         overlap(&local.values.group, &remote)?;
@@ -99,8 +99,8 @@ fn meet_leader(
     let remote = receive_group(header[0])?;
     let disjoint = overlap(&local.values.group, &remote);
     let context = if disjoint.is_ok() { contexts::allocate(own.len() as u32 + remote.size()) } else { 0 };
-    messages.send_words(other, outgoing, &[own.len() as u32, context]);
-    messages.send_words(other, outgoing, &own);
+    messages.send_words(other, outgoing, &[own.len() as u32, context])?;
+    messages.send_words(other, outgoing, &own)?;
     disjoint.map(|()| Bridge { context, remote })
 }
 

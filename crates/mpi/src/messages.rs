@@ -41,12 +41,15 @@ impl Messages {
 impl Messages {
     /// Sends words of the library's own to rank `target` of the job. Blocks until they are on their way, which for many
     /// may be until they are received.
-    pub(crate) fn send_words(&self, target: u32, envelope: Envelope, words: &[u32]) {
+    ///
+    /// # Errors
+    /// `MPI_ERR_OTHER` when the target's node process is lost.
+    pub(crate) fn send_words(&self, target: u32, envelope: Envelope, words: &[u32]) -> Result {
         let bytes = size_of_val(words) as u64;
         // SAFETY: the words live until the blocking send has returned, which only reads them.
         unsafe {
             let data = Buffer::dense(words.as_ptr().cast_mut().cast(), bytes);
-            self.engine.send(self.endpoint, target, envelope, data, Mode::Standard);
+            self.engine.send(self.endpoint, target, envelope, data, Mode::Standard)
         }
     }
 

@@ -27,7 +27,9 @@ fn blocking(
     let envelope = call.envelope(tag)?;
     if let Peer::Rank(target) = call.destination(dest)? {
         // SAFETY: the caller promises the buffer for the call.
-        unsafe { call.messages.engine.send(call.messages.endpoint, target, envelope, data.buffer(), mode) };
+        return unsafe {
+            call.messages.engine.send(call.messages.endpoint, target, envelope, data.buffer(), mode)
+        };
     }
     Ok(())
 }

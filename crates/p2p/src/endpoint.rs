@@ -7,12 +7,14 @@ use crate::matching::{Envelope, Holds, Position, Queue};
 use crate::offer::Offer;
 use crate::operation::{Buffer, Operation};
 use crate::pool::{Block, Pool};
+use crate::remote::Far;
 use crate::requests::Requests;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use weft_local::{Header, OFFER, PAYLOAD, Ring};
 use weft_sched::{Life, Thread};
 use weft_sync::{CachePadded, Lock, LockGuard};
+use weft_transport::Node;
 
 /// The address of an operation in matching. Valid until the operation is complete; who takes it out of matching
 /// owns it (see the page of `operation`).
@@ -48,6 +50,12 @@ pub(crate) enum Payload {
     Checked(Box<Kept>),
     /// Still with the sender, whose operation this is.
     Remote(Reference),
+    /// As `Inline`, from another node process.
+    FarInline { node: Node, data: [u8; PAYLOAD] },
+    /// As `Pooled`, from another node process.
+    FarPooled { node: Node, block: Block },
+    /// Still with the sender, on another node process.
+    Far(Far),
 }
 
 impl Payload {
@@ -57,7 +65,8 @@ impl Payload {
             Self::Inline(_) => 128,
             Self::Pooled(block) => block.cost(),
             Self::Checked(kept) => 128 + kept.data.len() as u64,
-            Self::Remote(_) => 0,
+            // What comes from elsewhere is bounded by its sender's credit.
+            Self::Remote(_) | Self::Far(_) | Self::FarInline { .. } | Self::FarPooled { .. } => 0,
         }
     }
 }

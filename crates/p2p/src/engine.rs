@@ -34,6 +34,7 @@ use crate::checking::{self, Origin};
 use crate::endpoint::{Endpoint, Message, Payload, State};
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, Outcome, received};
+use crate::remote::Remote;
 use std::sync::atomic::{Ordering, fence};
 use weft_base::abi::Status;
 use weft_base::settings::{self, is_checking};
@@ -42,6 +43,7 @@ use weft_local::{Header, PAYLOAD};
 use weft_sched::Thread;
 use weft_sync::LockGuard;
 use weft_sync::facade::pause;
+use weft_transport::{Channel, Node, Nodes};
 
 /// Bounds of the protocols, the same for all ranks of a job.
 #[derive(Clone, Copy, Debug)]
@@ -75,16 +77,78 @@ pub enum Mode {
     Synchronous,
 }
 
+/// In place of the first rank when the ranks of a node process do not follow each other.
+const SCATTERED: u32 = u32::MAX / 2;
+
 /// All ranks of the job that live in this process.
 pub struct Engine {
+    /// Of the ranks here, in rank order.
     endpoints: Box<[Endpoint]>,
+    /// The first rank if all ranks here follow each other, else more than there can be.
+    first: u32,
     limits: Limits,
+    remote: Option<Remote>,
 }
 
 impl Engine {
     /// Creates the engine of a job of `ranks` ranks.
     pub fn new(ranks: u32, limits: Limits) -> Self {
-        Self { endpoints: (0..ranks).map(Endpoint::new).collect(), limits }
+        Self { endpoints: (0..ranks).map(Endpoint::new).collect(), first: 0, limits, remote: None }
+    }
+
+    /// Creates the engine of the ranks that a node process holds of a job that has several, and serves the device's channel
+    /// for messages of ranks.
+    pub fn spread(nodes: &'static Nodes, limits: Limits) -> &'static Self {
+        let ranks = nodes.places().ranks(nodes.node());
+        let follow = ranks.windows(2).all(|pair| pair[0] + 1 == pair[1]);
+        let first = if follow { ranks.first().copied().unwrap_or(0) } else { SCATTERED };
+        let endpoints = ranks.iter().map(|&rank| Endpoint::new(rank)).collect();
+        let remote = Some(Remote::new(nodes, &limits));
+        let engine: &'static Self = Box::leak(Box::new(Self { endpoints, first, limits, remote }));
+        nodes.serve(Channel::PointToPoint, engine);
+        engine
+    }
+
+    /// Returns the way to other node processes, if there are any.
+    #[inline]
+    pub(crate) fn remote(&self) -> Option<&Remote> {
+        self.remote.as_ref()
+    }
+
+    /// Returns the endpoints of the ranks here.
+    pub(crate) fn endpoints(&self) -> &[Endpoint] {
+        &self.endpoints
+    }
+
+    /// Lets messages of other node processes in, and others out.
+    #[inline]
+    pub(crate) fn poll_nodes(&self) {
+        if let Some(remote) = &self.remote {
+            remote.nodes().poll();
+        }
+    }
+
+    /// Returns the endpoint of a rank of the job if it is here.
+    #[inline]
+    pub(crate) fn local(&self, rank: u32) -> Option<&Endpoint> {
+        // One comparison tells both where it is and whether.
+        match self.endpoints.get(rank.wrapping_sub(self.first) as usize) {
+            Some(endpoint) => Some(endpoint),
+            None => self.local_of_scattered(rank),
+        }
+    }
+
+    fn give_back(&self, node: Node, bytes: u64) {
+        if let Some(remote) = &self.remote {
+            remote.give_back(node, bytes);
+        }
+    }
+
+    #[inline(never)]
+    fn local_of_scattered(&self, rank: u32) -> Option<&Endpoint> {
+        let nodes = self.remote.as_ref()?.nodes();
+        let place = nodes.places().of(rank);
+        (self.first == SCATTERED && place.node == nodes.node()).then(|| &self.endpoints[place.index as usize])
     }
 
     /// Makes a thread the rank's own thread.
@@ -94,18 +158,19 @@ impl Engine {
         endpoint
     }
 
-    /// Returns the endpoint of a rank of the job.
+    /// Returns the endpoint of a rank of this node process.
     ///
     /// # Panics
-    /// If there is no such rank.
+    /// If there is no such rank here.
     #[inline]
     pub fn endpoint(&self, rank: u32) -> &Endpoint {
-        &self.endpoints[rank as usize]
+        self.local(rank).expect("the rank of another node process has no endpoint here")
     }
 
-    /// Returns the number of ranks.
-    pub fn ranks(&self) -> u32 {
-        self.endpoints.len() as u32
+    /// Tells whether a rank of the job is on this node process.
+    #[inline]
+    pub fn is_local(&self, rank: u32) -> bool {
+        self.local(rank).is_some()
     }
 
     /// Returns the bounds of the protocols.
@@ -115,24 +180,42 @@ impl Engine {
 
     /// Sends, and returns when the buffer may be used again (and, in synchronous mode, the receive has started).
     ///
+    /// # Errors
+    /// `MPI_ERR_OTHER`: the node process of the target is lost.
+    ///
     /// # Safety
     /// The promise of [`Buffer::new`], for reading; `me` is an endpoint of this engine.
     #[inline]
-    pub unsafe fn send(&self, me: &Endpoint, target: u32, envelope: Envelope, data: Buffer, mode: Mode) {
+    pub unsafe fn send(
+        &self,
+        me: &Endpoint,
+        target: u32,
+        envelope: Envelope,
+        data: Buffer,
+        mode: Mode,
+    ) -> Result {
         // SAFETY: the caller's promise.
         unsafe {
-            if mode != Mode::Standard || !self.push(me, target, envelope, &data) {
-                self.send_locked(me, target, envelope, data, mode);
+            if mode == Mode::Standard && self.push(me, target, envelope, &data) {
+                return Ok(());
             }
+            self.send_locked(me, target, envelope, data, mode)
         }
     }
 
     #[inline(never)]
-    unsafe fn send_locked(&self, me: &Endpoint, target: u32, envelope: Envelope, data: Buffer, mode: Mode) {
+    unsafe fn send_locked(
+        &self,
+        me: &Endpoint,
+        target: u32,
+        envelope: Envelope,
+        data: Buffer,
+        mode: Mode,
+    ) -> Result {
         // SAFETY: the caller's promise; the operation stays here until it is complete.
         unsafe {
             if self.is_offered(&data) && self.offer(me, target, envelope, data) {
-                return;
+                return Ok(());
             }
             if data.bytes > self.limits.eager || !self.deliver(me, target, envelope, &data, mode, None) {
                 if is_checking() {
@@ -141,9 +224,11 @@ impl Engine {
                 let operation = Operation::new(data);
                 if !self.deliver(me, target, envelope, &data, mode, Some(&operation)) {
                     self.wait(me, &operation);
+                    return operation.outcome().sent();
                 }
             }
         }
+        Ok(())
     }
 
     /// Puts a short message into the ring of the pair, if there is one with room and nobody sleeps at its end.
@@ -155,8 +240,9 @@ impl Engine {
         if data.bytes > PAYLOAD as u64 || !data.dense {
             return false;
         }
+        // No ring leads to another node process.
         let Some(ring) = me.ring_to(target) else { return false };
-        let endpoint = self.endpoint(target);
+        let Some(endpoint) = self.local(target) else { return false };
         let Envelope { context, source, tag } = envelope;
         let header = Header { context, source, tag, length: data.bytes as u32 };
         // A target that sleeps is better served by the lock, which hands over the data and wakes it.
@@ -225,7 +311,10 @@ impl Engine {
         if is_checking && operation.is_none() {
             checking::look(me, data, false);
         }
-        let endpoint = self.endpoint(target);
+        let Some(endpoint) = self.local(target) else {
+            // SAFETY: the caller's promise.
+            return unsafe { self.deliver_far(me, target, envelope, data, mode, operation) };
+        };
         if data.bytes <= PAYLOAD as u64 || self.is_offered(data) {
             me.note_traffic(endpoint, self.limits.rings);
         }
@@ -274,7 +363,8 @@ impl Engine {
     /// Receives a message and returns its status. `source` is the sender's rank in the job, if only one may send.
     ///
     /// # Errors
-    /// `MPI_ERR_TRUNCATE`: the message was longer than the buffer, and what did not fit is lost.
+    /// `MPI_ERR_TRUNCATE`: the message was longer than the buffer, and what did not fit is lost. `MPI_ERR_OTHER`: a node
+    /// process is lost, and the message may not come any more.
     ///
     /// # Safety
     /// The promise of [`Buffer::new`], for writing; `me` is the calling thread's rank's endpoint.
@@ -288,6 +378,11 @@ impl Engine {
     ) -> (Status, Result) {
         if is_checking() {
             checking::look(me, &buffer, true);
+        }
+        if self.remote.is_some() && source.is_none_or(|rank| !self.is_local(rank)) {
+            // Posted at once: who polls, this thread as a rule, copies straight into the buffer.
+            // SAFETY: the caller's promise.
+            return unsafe { self.receive_posted(me, pattern, buffer, false) };
         }
         let ring = match source {
             Some(rank) => me.ring_from(rank),
@@ -319,13 +414,13 @@ impl Engine {
             if look {
                 seen = me.arrivals();
                 // SAFETY: the buffer is as the caller promised.
-                if let Some(found) = unsafe { me.receive_arrived(me.lock(), &pattern, &buffer).ok() } {
+                if let Some(found) = unsafe { me.receive_arrived(self, me.lock(), &pattern, &buffer).ok() } {
                     return found;
                 }
             }
             if !weft_sched::look_again(spins, self.limits.spins) {
                 // SAFETY: the caller's promise.
-                return unsafe { self.receive_posted(me, pattern, buffer) };
+                return unsafe { self.receive_posted(me, pattern, buffer, true) };
             }
             spins += 1;
             look = me.arrivals() != seen || (any_ring && me.rings_ready());
@@ -338,12 +433,18 @@ impl Engine {
 
     /// Posts a receive on the stack and waits for it.
     #[inline(never)]
-    unsafe fn receive_posted(&self, me: &Endpoint, pattern: Envelope, buffer: Buffer) -> (Status, Result) {
+    unsafe fn receive_posted(
+        &self,
+        me: &Endpoint,
+        pattern: Envelope,
+        buffer: Buffer,
+        at_once: bool,
+    ) -> (Status, Result) {
         let thread = weft_sched::current();
-        let suspends = thread.can_suspend() && me.is_owner(thread);
+        let suspends = at_once && thread.can_suspend() && me.is_owner(thread);
         let operation = if suspends { Operation::owed_to(buffer, thread) } else { Operation::new(buffer) };
         // SAFETY: the buffer is as the caller promised.
-        let mut state = match unsafe { me.receive_arrived(me.lock(), &pattern, &buffer) } {
+        let mut state = match unsafe { me.receive_arrived(self, me.lock(), &pattern, &buffer) } {
             Ok(found) => return found,
             Err(state) => state,
         };
@@ -354,9 +455,20 @@ impl Engine {
             me.suspend(state, &operation);
         } else {
             drop(state);
+            if !at_once {
+                self.check_posted(me);
+            }
             self.wait(me, &operation);
         }
         operation.received()
+    }
+
+    /// Fails what was just posted if a node process is lost. Whoever notes a loss fails what is posted afterwards.
+    #[inline]
+    fn check_posted(&self, me: &Endpoint) {
+        if self.remote.as_ref().is_some_and(Remote::any_lost) {
+            self.fail_posted(me);
+        }
     }
 
     /// Starts a receive: completes it at once if a message is there, else posts it.
@@ -370,8 +482,14 @@ impl Engine {
             && let Some((envelope, message)) = state.unexpected.take(&pattern)
         {
             let bytes = message.bytes;
+            if let Payload::Far(far) = message.payload {
+                me.note_unexpected(&state);
+                drop(state);
+                // SAFETY: the caller's promise; the operation is in no queue.
+                return unsafe { self.fetch(me, envelope, bytes, far, operation) };
+            }
             // SAFETY: the buffer is as the caller promised.
-            let _ = unsafe { me.take_message(state, envelope, message, &buffer) };
+            let _ = unsafe { me.take_message(self, state, envelope, message, &buffer) };
             operation.complete_unshared(outcome(&envelope, bytes));
             return;
         }
@@ -384,6 +502,8 @@ impl Engine {
         let position = state.posted.push(pattern, operation.into());
         me.note_posted(&state);
         operation.set_position(Some(position));
+        drop(state);
+        self.check_posted(me);
     }
 
     /// Cancels a receive that no message has matched yet. Returns whether it did.
@@ -399,7 +519,7 @@ impl Engine {
         }
         me.note_posted(&state);
         drop(state);
-        let outcome = Outcome { source: MPI_ANY_SOURCE, tag: MPI_ANY_TAG, bytes: 0, cancelled: true };
+        let outcome = Outcome { cancelled: true, source: MPI_ANY_SOURCE, tag: MPI_ANY_TAG, ..Outcome::SENT };
         if operation.complete(outcome) {
             crate::requests::release_detached(operation);
         }
@@ -415,13 +535,14 @@ impl Endpoint {
     #[inline(never)]
     unsafe fn receive_arrived<'a>(
         &self,
+        engine: &Engine,
         mut state: LockGuard<'a, State>,
         pattern: &Envelope,
         buffer: &Buffer,
     ) -> core::result::Result<(Status, Result), LockGuard<'a, State>> {
         if let Some((envelope, message)) = state.unexpected.take(pattern) {
             // SAFETY: the caller's promise.
-            return Ok(unsafe { self.take_message(state, envelope, message, buffer) });
+            return Ok(unsafe { self.take_message(engine, state, envelope, message, buffer) });
         }
         // SAFETY: the caller's promise.
         match unsafe { self.take_from_rings(&mut state, pattern, buffer) } {
@@ -436,6 +557,7 @@ impl Endpoint {
     /// The buffer is as promised for receives.
     pub(crate) unsafe fn take_message(
         &self,
+        engine: &Engine,
         mut state: LockGuard<'_, State>,
         envelope: Envelope,
         message: Message,
@@ -453,6 +575,27 @@ impl Endpoint {
                 // SAFETY: both buffers are as their owners promised; the send is ours since it left the queue.
                 unsafe { send.copy(&send.buffer(), buffer) };
                 finish(send, &envelope, bytes);
+            }
+            Payload::Far(far) => {
+                drop(state);
+                let operation = Operation::new(*buffer);
+                // SAFETY: the caller's promise; the operation stays here until it is complete.
+                unsafe { engine.fetch(self, envelope, bytes, far, &operation) };
+                engine.wait(self, &operation);
+                return operation.received();
+            }
+            Payload::FarInline { node, ref data } => {
+                drop(state);
+                // SAFETY: the payload holds `bytes` bytes.
+                unsafe { buffer.unpack_from(data.as_ptr(), bytes) };
+                engine.give_back(node, bytes);
+            }
+            Payload::FarPooled { node, block } => {
+                // SAFETY: the payload holds `bytes` bytes.
+                unsafe { buffer.unpack_from(block.address(), bytes) };
+                state.pool.give_back(block);
+                drop(state);
+                engine.give_back(node, bytes);
             }
             Payload::Checked(ref kept) => {
                 state.unexpected_bytes -= message.payload.cost();
@@ -487,7 +630,7 @@ impl Endpoint {
 }
 
 pub(crate) fn outcome(envelope: &Envelope, bytes: u64) -> Outcome {
-    Outcome { source: envelope.source, tag: envelope.tag, bytes, cancelled: false }
+    Outcome { source: envelope.source, tag: envelope.tag, bytes, cancelled: false, failed: false }
 }
 
 pub(crate) fn envelope_of(header: &Header) -> Envelope {

@@ -1,7 +1,8 @@
 //! Point-to-point messages: matching, protocols, requests, probes, partitioned operations.
 //!
 //! Start at `engine` for the ways of a message, `operation` for who may touch what, `transfer` for
-//! large messages that both sides copy, `matching` for the pure core, `partitioned` for messages in parts.
+//! large messages that both sides copy, `matching` for the pure core, `partitioned` for messages in parts, [`remote`] for
+//! messages between node processes.
 
 mod buffered;
 mod checking;
@@ -14,6 +15,7 @@ mod operation;
 mod partitioned;
 mod pool;
 mod probe;
+pub mod remote;
 mod requests;
 mod signal;
 mod transfer;

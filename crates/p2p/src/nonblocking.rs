@@ -18,8 +18,7 @@ fn content(kind: Kind, comm: abi::Comm, datatype: Option<Datatype>) -> Content {
 }
 
 /// What a receive from `MPI_PROC_NULL` gives.
-pub(crate) const NOTHING: Outcome =
-    Outcome { source: MPI_PROC_NULL, tag: MPI_ANY_TAG, bytes: 0, cancelled: false };
+pub(crate) const NOTHING: Outcome = Outcome { source: MPI_PROC_NULL, tag: MPI_ANY_TAG, ..Outcome::SENT };
 
 /// The other side of a persistent operation.
 #[derive(Clone, Copy)]
@@ -92,7 +91,7 @@ impl Engine {
     ) {
         // SAFETY: slots stay in place; the buffer is as promised.
         if unsafe { self.start_send(me, target, envelope, &slot.operation, mode) } {
-            slot.operation.complete_unshared(Outcome { source: 0, tag: 0, bytes: 0, cancelled: false });
+            slot.operation.complete_unshared(Outcome::SENT);
         }
     }
 
@@ -136,6 +135,12 @@ impl Engine {
     pub unsafe fn imrecv(&self, me: &Endpoint, matched: Matched, buffer: Buffer) -> abi::Request {
         let (comm, outcome) = (matched.comm, matched.outcome());
         let slot = me.requests().create(content(Kind::Receive, comm, None), buffer, true);
+        if let Some((envelope, bytes, far)) = matched.far() {
+            let handle = slot.handle();
+            // SAFETY: the caller's promise; slots stay in place.
+            unsafe { self.fetch(me, envelope, bytes, far, &slot.operation) };
+            return handle;
+        }
         // SAFETY: the caller's promise. The error, if any, is found again in the outcome.
         let _ = unsafe { self.mrecv(me, matched, &buffer) };
         slot.operation.complete_unshared(outcome);
@@ -219,6 +224,9 @@ impl Engine {
         };
         if let Some(operation) = waiting {
             self.wait(me, operation);
+            if let Err(error) = operation.outcome().sent() {
+                return (result.0, result.1.and(Err(error)));
+            }
         }
         result
     }
@@ -301,7 +309,7 @@ impl Engine {
         match &slot.content().kind {
             Kind::Work(work) => return work.cancel(),
             Kind::Receive => _ = self.cancel_receive(me, &slot.operation),
-            Kind::Send { target } if *target != u32::MAX => self.cancel_send(*target, &slot.operation),
+            Kind::Send { target } if *target != u32::MAX => self.cancel_send(me, *target, &slot.operation),
             Kind::Send { .. } => {}
             // Whatever was not matched yet, so that the completing call need not wait for others.
             Kind::Pair { send } => {
@@ -310,15 +318,15 @@ impl Engine {
                 if let Kind::Send { target } = send.content().kind
                     && target != u32::MAX
                 {
-                    self.cancel_send(target, &send.operation);
+                    self.cancel_send(me, target, &send.operation);
                 }
             }
         }
         Ok(())
     }
 
-    fn cancel_send(&self, target: u32, operation: &Operation) {
-        let endpoint = self.endpoint(target);
+    fn cancel_send(&self, me: &Endpoint, target: u32, operation: &Operation) {
+        let Some(endpoint) = self.local(target) else { return self.cancel_far(me, target, operation) };
         let mut state = endpoint.lock();
         if operation.is_done() {
             return;

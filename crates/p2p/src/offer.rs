@@ -83,7 +83,7 @@ impl Engine {
     #[inline]
     pub(crate) unsafe fn offer(&self, me: &Endpoint, target: u32, envelope: Envelope, data: Buffer) -> bool {
         let Some(ring) = me.ring_to(target) else { return false };
-        let endpoint = self.endpoint(target);
+        let Some(endpoint) = self.local(target) else { return false };
         if endpoint.is_asleep() || endpoint.posted_hint() || !weft_sched::look_again(0, self.limits().spins) {
             return false;
         }

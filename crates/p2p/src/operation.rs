@@ -141,6 +141,61 @@ impl Buffer {
         }
     }
 
+    /// Passes the data, without gaps, to `use_it`.
+    ///
+    /// # Safety
+    /// The promise of [`Buffer::new`] for sends.
+    pub(crate) unsafe fn with_packed<R>(&self, use_it: impl FnOnce(&[u8]) -> R) -> R {
+        const SHORT: usize = 1024;
+        let length = self.bytes as usize;
+        // SAFETY: a dense buffer's data is one block; the space has room for the others'.
+        unsafe {
+            if length == 0 {
+                use_it(&[])
+            } else if self.dense {
+                use_it(core::slice::from_raw_parts(self.address, length))
+            } else if length <= SHORT {
+                let mut space = [0; SHORT];
+                self.pack_into(space.as_mut_ptr());
+                use_it(&space[..length])
+            } else {
+                let mut space = vec![0; length];
+                self.pack_into(space.as_mut_ptr());
+                use_it(&space)
+            }
+        }
+    }
+
+    /// Copies bytes `skip..skip + length` of the data into `out`, without gaps.
+    ///
+    /// # Safety
+    /// As [`Buffer::pack_into`]; so much data is there, and room for it.
+    pub(crate) unsafe fn pack_part(&self, skip: u64, out: *mut u8, length: u64) {
+        // SAFETY: the caller's promise; a type that is not dense is not null.
+        unsafe {
+            if self.dense {
+                core::ptr::copy_nonoverlapping(self.address.add(skip as usize), out, length as usize);
+            } else {
+                weft_datatype::pack(self.address, self.count, &*self.datatype, skip, out, length);
+            }
+        }
+    }
+
+    /// Stores bytes `skip..skip + length` of the data, which lie at `input` without gaps.
+    ///
+    /// # Safety
+    /// As [`Buffer::unpack_from`]; there is room for so much data.
+    pub(crate) unsafe fn unpack_part(&self, skip: u64, input: *const u8, length: u64) {
+        // SAFETY: the caller's promise; a type that is not dense is not null.
+        unsafe {
+            if self.dense {
+                core::ptr::copy_nonoverlapping(input, self.address.add(skip as usize), length as usize);
+            } else {
+                weft_datatype::unpack(self.address, self.count, &*self.datatype, skip, input, length);
+            }
+        }
+    }
+
     /// Tells whether parts of the data can be copied to a target by themselves: one side is a block, or both have the
     /// same layout.
     pub(crate) fn is_divisible(&self, target: &Buffer) -> bool {
@@ -212,6 +267,18 @@ pub(crate) struct Outcome {
     /// The length of the message, which may be more than the buffer holds.
     pub bytes: u64,
     pub cancelled: bool,
+    /// Whether it ended because a node process was lost.
+    pub failed: bool,
+}
+
+impl Outcome {
+    /// That of a send.
+    pub const SENT: Self = Self { source: 0, tag: 0, bytes: 0, cancelled: false, failed: false };
+
+    /// Returns the result of a send.
+    pub fn sent(&self) -> Result {
+        if self.failed { Err(crate::remote::lost()) } else { Ok(()) }
+    }
 }
 
 /// A send or receive in progress; see the module's page.
@@ -244,7 +311,7 @@ impl Operation {
     /// Creates an operation that nobody else knows yet.
     #[inline]
     pub fn new(buffer: Buffer) -> Self {
-        let outcome = Outcome { source: 0, tag: 0, bytes: 0, cancelled: false };
+        let outcome = Outcome::SENT;
         Self {
             word: AtomicUsize::new(PENDING),
             buffer: UnsafeCell::new(buffer),
@@ -300,7 +367,7 @@ impl Operation {
         let (fields, place) = unsafe { (&mut *self.fields.get(), &mut *self.buffer.get()) };
         *place = buffer;
         fields.position = None;
-        fields.outcome = Outcome { source: 0, tag: 0, bytes: 0, cancelled: false };
+        fields.outcome = Outcome::SENT;
         self.word.store(PENDING, Ordering::Relaxed);
     }
 
@@ -483,6 +550,11 @@ pub(crate) fn received(outcome: &Outcome, capacity: u64) -> (Status, Result) {
         return (status, Ok(()));
     }
     status.set_bytes(outcome.bytes.min(capacity));
+    if outcome.failed {
+        let error = crate::remote::lost();
+        status.error = error.class;
+        return (status, Err(error));
+    }
     if outcome.bytes > capacity {
         let error = truncated(outcome, capacity);
         status.error = error.class;

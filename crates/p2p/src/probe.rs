@@ -19,11 +19,20 @@ impl Matched {
     pub(crate) fn outcome(&self) -> Outcome {
         outcome(&self.envelope, self.message.bytes)
     }
+
+    /// Returns what to fetch if the data is still with a sender on another node process.
+    pub(crate) fn far(&self) -> Option<(Envelope, u64, crate::remote::Far)> {
+        match self.message.payload {
+            crate::endpoint::Payload::Far(far) => Some((self.envelope, self.message.bytes, far)),
+            _ => None,
+        }
+    }
 }
 
 impl Engine {
     /// Returns the status of the oldest message that matches, and leaves it.
     pub fn iprobe(&self, me: &Endpoint, pattern: &Envelope) -> Option<Status> {
+        self.poll_nodes();
         if !me.unexpected_hint() && !me.rings_ready() {
             return None;
         }
@@ -35,6 +44,7 @@ impl Engine {
 
     /// Takes the oldest message that matches out of matching.
     pub fn improbe(&self, me: &Endpoint, pattern: &Envelope, comm: abi::Comm) -> Option<(Matched, Status)> {
+        self.poll_nodes();
         if !me.unexpected_hint() && !me.rings_ready() {
             return None;
         }
@@ -105,7 +115,7 @@ impl Engine {
     pub unsafe fn mrecv(&self, me: &Endpoint, matched: Matched, buffer: &Buffer) -> (Status, Result) {
         let Matched { envelope, message, .. } = matched;
         // SAFETY: the caller's promise.
-        unsafe { me.take_message(me.lock(), envelope, message, buffer) }
+        unsafe { me.take_message(self, me.lock(), envelope, message, buffer) }
     }
 }
 

@@ -533,8 +533,9 @@ impl Requests {
             Kind::Work(work) => work.status(),
             Kind::Send { .. } => {
                 let mut status = Status::empty();
-                status.set_cancelled(slot.operation.outcome().cancelled);
-                (status, Ok(()))
+                let outcome = slot.operation.outcome();
+                status.set_cancelled(outcome.cancelled);
+                (status, outcome.sent())
             }
             Kind::Receive | Kind::Pair { .. } => {
                 received(&slot.operation.outcome(), slot.operation.buffer().bytes)

@@ -39,6 +39,7 @@ impl Engine {
         if me.rings_ready() {
             me.drain_and_deliver();
         }
+        self.poll_nodes();
     }
 
     /// Returns true once `done` does, false when it is time to park. `help` helps whoever is at work for this thread,

@@ -68,6 +68,7 @@ struct Rank {
 impl Rank {
     fn send(&self, target: u32, tag: i32, data: &mut [u8], mode: Mode) {
         unsafe { self.engine.send(self.me, target, envelope(self.rank as i32, tag), buffer(data), mode) }
+            .unwrap()
     }
     fn isend(&self, target: u32, tag: i32, data: &mut [u8], mode: Mode) -> abi::Request {
         let envelope = envelope(self.rank as i32, tag);
@@ -654,7 +655,7 @@ fn medium_messages_of_any_layout_arrive_whole_and_may_be_overtaken() {
                 if rank.rank == 0 {
                     (0..length).for_each(|i| wide[i * step] = value(i));
                     let send = || unsafe {
-                        rank.engine.send(rank.me, 1, envelope(0, 5), data, Mode::Standard);
+                        rank.engine.send(rank.me, 1, envelope(0, 5), data, Mode::Standard).unwrap();
                     };
                     if overtaken {
                         let request = rank.isend(1, 6, &mut [], Mode::Standard);

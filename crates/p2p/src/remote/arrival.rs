@@ -1,0 +1,254 @@
+//! What the device calls: messages that arrive, and the end of what was started.
+#![allow(unsafe_code)] // Copies into the buffers of receives.
+
+use super::backlog::{Post, Stream};
+use super::frame::Frame;
+use super::pending::Entry;
+use super::{Far, Job, REASON, Remote, end, fail};
+use crate::endpoint::{Endpoint, Message, Payload};
+use crate::engine::{Engine, finish};
+use crate::matching::Envelope;
+use crate::nonblocking::NOTHING;
+use crate::operation::Outcome;
+use std::sync::atomic::Ordering;
+use weft_transport::{Arriving, Channel, Handler, Node, Placement};
+
+/// A message that no peer of ours sends.
+struct Nonsense(&'static str);
+
+type Heard<T = ()> = Result<T, Nonsense>;
+
+impl Engine {
+    fn far(&self) -> &Remote {
+        self.remote().expect("an engine with a device")
+    }
+
+    fn rank_here(&self, index: u32) -> Heard<&Endpoint> {
+        self.endpoints().get(index as usize).ok_or(Nonsense("a rank that is not here"))
+    }
+
+    fn hear(&self, message: &Arriving<'_>) -> Heard<Placement> {
+        let remote = self.far();
+        let Arriving { from, bytes, present, .. } = *message;
+        let (frame, credit) = Frame::decode(message.header).map_err(|_| Nonsense("a malformed header"))?;
+        if !remote.peers[from as usize].window.refill(credit.into()) {
+            return Err(Nonsense("more credit than there is"));
+        }
+        if bytes != 0 && !matches!(frame, Frame::Eager { .. } | Frame::Data { .. }) {
+            return Err(Nonsense("data with a message that has none"));
+        }
+        match frame {
+            Frame::Eager { target, envelope } => {
+                let endpoint = self.rank_here(target)?;
+                if present.len() as u64 != bytes {
+                    return Err(Nonsense("a short message that is not whole"));
+                }
+                self.arrive_eager(endpoint, from, envelope, present);
+            }
+            Frame::Request { target, envelope, send, bytes, address } => {
+                let endpoint = self.rank_here(target)?;
+                self.arrive_request(endpoint, envelope, bytes, Far { node: from, send, address });
+            }
+            Frame::Clear { send, receive, bytes, pieces } => {
+                let mut table = remote.pending(send).ok_or(Nonsense("a send there is not"))?.lock();
+                let Some(Entry::Send { operation, to, cleared }) = table.get(send) else {
+                    return Err(Nonsense("a send there is not"));
+                };
+                if *to != from || *cleared || bytes > operation.get().buffer().bytes {
+                    return Err(Nonsense("data that is not to be had"));
+                }
+                *cleared = true;
+                drop(table);
+                remote.queue(from, Post::Stream(Stream { send, receive, bytes, pieces, offset: 0 }));
+            }
+            Frame::Data { receive, offset } => return self.arrive_data(message, receive, offset),
+            Frame::Done { send } => {
+                let mut table = remote.pending(send).ok_or(Nonsense("a send there is not"))?.lock();
+                if table
+                    .get(send)
+                    .is_none_or(|entry| entry.peer() != from || matches!(entry, Entry::Receive { .. }))
+                {
+                    return Err(Nonsense("a send there is not"));
+                }
+                drop(table);
+                remote.complete_send(send);
+            }
+            Frame::Cancel { target, send } => {
+                let endpoint = self.rank_here(target)?;
+                let mut state = endpoint.lock();
+                let is_it = |message: &Message| matches!(message.payload, Payload::Far(far) if far.node == from && far.send == send);
+                if state.unexpected.take_where(is_it).is_some() {
+                    endpoint.note_unexpected(&state);
+                    drop(state);
+                    remote.post(from, Frame::Cancelled { send });
+                }
+            }
+            Frame::Cancelled { send } => {
+                let mut table = remote.pending(send).ok_or(Nonsense("a send there is not"))?.lock();
+                match table.get(send) {
+                    Some(Entry::Send { to, cleared: false, .. }) if *to == from => {}
+                    _ => return Err(Nonsense("a send there is not")),
+                }
+                let entry = table.remove(send).expect("found above");
+                drop(table);
+                end(entry.operation().get(), Outcome { cancelled: true, ..NOTHING });
+            }
+            Frame::Credit => {}
+        }
+        Ok(Placement::Taken)
+    }
+
+    fn arrive_eager(&self, endpoint: &Endpoint, from: Node, envelope: Envelope, data: &[u8]) {
+        let bytes = data.len() as u64;
+        let mut state = endpoint.lock();
+        if let Some((_, receive)) = state.posted.take(&envelope) {
+            endpoint.note_posted(&state);
+            drop(state);
+            // SAFETY: the receive is ours since it left the queue; its buffer is as its owner promised.
+            unsafe { receive.get().buffer().unpack_from(data.as_ptr(), bytes) };
+            finish(receive.get(), &envelope, bytes);
+            return self.far().give_back(from, bytes);
+        }
+        // SAFETY: the payload has room for the data.
+        let stored = unsafe {
+            let fill = |out| core::ptr::copy_nonoverlapping(data.as_ptr(), out, data.len());
+            state.pool.store(bytes, fill)
+        };
+        let payload = match stored {
+            Payload::Inline(data) => Payload::FarInline { node: from, data },
+            Payload::Pooled(block) => Payload::FarPooled { node: from, block },
+            other => other,
+        };
+        endpoint.add_unexpected(&mut state, envelope, Message { bytes, payload });
+        drop(state);
+        endpoint.announce_arrival();
+    }
+
+    fn arrive_request(&self, endpoint: &Endpoint, envelope: Envelope, bytes: u64, far: Far) {
+        let mut state = endpoint.lock();
+        let Some((_, receive)) = state.posted.take(&envelope) else {
+            endpoint.add_unexpected(&mut state, envelope, Message { bytes, payload: Payload::Far(far) });
+            drop(state);
+            return endpoint.announce_arrival();
+        };
+        endpoint.note_posted(&state);
+        drop(state);
+        let job = Job { operation: receive, envelope, bytes, far };
+        if far.address != 0 && bytes.min(receive.get().buffer().bytes) > 0 {
+            let remote = self.far();
+            remote.left.fetch_add(1, Ordering::SeqCst);
+            remote.jobs.lock().push_back(job);
+        } else {
+            // SAFETY: the receive is ours since it left the queue.
+            unsafe { self.ask(endpoint, &job) };
+        }
+    }
+
+    fn arrive_data(&self, message: &Arriving<'_>, receive: u64, offset: u64) -> Heard<Placement> {
+        let remote = self.far();
+        let Arriving { from, bytes, present, .. } = *message;
+        let table = remote.pending(receive).ok_or(Nonsense("a receive there is not"))?;
+        let entry = table.lock().get(receive).copied();
+        let Some(Entry::Receive { operation, from: sender, envelope, bytes: whole, expected, got }) = entry
+        else {
+            return Err(Nonsense("a receive there is not"));
+        };
+        if sender != from || offset != got || bytes > expected - got || bytes == 0 {
+            return Err(Nonsense("data that does not follow what is there"));
+        }
+        let buffer = operation.get().buffer();
+        if (present.len() as u64) < bytes {
+            if !buffer.dense {
+                return Err(Nonsense("data in one piece for a buffer with gaps"));
+            }
+            let address = buffer.address.wrapping_add(offset as usize);
+            if let Some(Entry::Receive { got, .. }) = table.lock().get(receive) {
+                *got += bytes;
+            }
+            return Ok(Placement::Memory { address, capacity: bytes, token: receive });
+        }
+        // SAFETY: the receive is in progress, its buffer as its owner promised, and has room for what is expected.
+        unsafe { buffer.unpack_part(offset, present.as_ptr(), bytes) };
+        let mut table = table.lock();
+        if got + bytes == expected {
+            table.remove(receive);
+            drop(table);
+            finish(operation.get(), &envelope, whole);
+        } else if let Some(Entry::Receive { got, .. }) = table.get(receive) {
+            *got += bytes;
+        }
+        Ok(Placement::Taken)
+    }
+
+    /// Ends everything that has to do with a peer.
+    fn lose(&self, peer: Node, reason: &str) {
+        let remote = self.far();
+        if remote.peers[peer as usize].is_lost.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let _ = REASON.set(reason.into());
+        remote.any_lost.store(true, Ordering::SeqCst);
+        remote.drop_backlog(peer);
+        for table in &remote.pending {
+            let gone = table.lock().remove_all(|entry| entry.peer() == peer);
+            gone.iter().for_each(fail);
+        }
+        self.endpoints().iter().for_each(|endpoint| self.fail_posted(endpoint));
+    }
+}
+
+impl Handler for Engine {
+    fn arrive(&self, message: Arriving<'_>) -> Placement {
+        if self.far().peers[message.from as usize].is_lost.load(Ordering::Relaxed) {
+            return Placement::Taken;
+        }
+        self.hear(&message).unwrap_or_else(|Nonsense(what)| {
+            self.lose(message.from, &format!("node process {} has sent {what}", message.from));
+            Placement::Taken
+        })
+    }
+
+    fn placed(&self, _from: Node, _channel: Channel, token: u64) {
+        let Some(table) = self.far().pending(token) else { return };
+        let mut table = table.lock();
+        let Some(Entry::Receive { operation, envelope, bytes, expected, got, .. }) =
+            table.get(token).copied()
+        else {
+            return;
+        };
+        if got == expected {
+            table.remove(token);
+            drop(table);
+            finish(operation.get(), &envelope, bytes);
+        }
+    }
+
+    fn sent(&self, _to: Node, _channel: Channel, token: u64) {
+        self.far().complete_send(token);
+    }
+
+    fn lost(&self, peer: Node, reason: &str) {
+        self.lose(peer, reason);
+    }
+
+    fn advance(&self) -> bool {
+        let remote = self.far();
+        if remote.left.load(Ordering::SeqCst) == 0 {
+            return false;
+        }
+        let mut moved = false;
+        loop {
+            let Some(job) = remote.jobs.lock().pop_front() else { break };
+            // SAFETY: the receive left matching, and the job is ours since it left the queue.
+            unsafe { remote.read(&job) };
+            remote.left.fetch_sub(1, Ordering::SeqCst);
+            moved = true;
+        }
+        let waiting = |node: &usize| !remote.peers[*node].backlog.is_empty();
+        (0..remote.peers.len()).filter(waiting).fold(moved, |moved, node| remote.pump(node as Node) | moved)
+    }
+
+    fn is_idle(&self) -> bool {
+        self.far().left.load(Ordering::SeqCst) == 0
+    }
+}

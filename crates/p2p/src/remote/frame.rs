@@ -1,0 +1,298 @@
+//! What goes between node processes: headers as values, with a codec that refuses whatever is not one.
+//!
+//! All words are little-endian. A header begins with its kind, a byte of flags, and the credit that goes back with it. That
+//! of an eager message has 20 bytes, so header and payload of a short message share a cache line with what a device adds.
+
+use crate::matching::Envelope;
+use weft_transport::MAX_HEADER;
+
+/// A message between node processes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Frame {
+    /// A message of a rank, whose data is the payload.
+    Eager {
+        /// The receiving rank's number on its node process.
+        target: u32,
+        /// The envelope.
+        envelope: Envelope,
+    },
+    /// A message of a rank, whose data stays with the sender until the receiver asks for it.
+    Request {
+        /// The receiving rank's number on its node process.
+        target: u32,
+        /// The envelope.
+        envelope: Envelope,
+        /// Names the send at its sender.
+        send: u64,
+        /// The length of the data.
+        bytes: u64,
+        /// Where the data is if it may be read from there, else 0.
+        address: u64,
+    },
+    /// Asks for the data of a send.
+    Clear {
+        /// The send.
+        send: u64,
+        /// Names the receive at its receiver.
+        receive: u64,
+        /// How much of the data is wanted.
+        bytes: u64,
+        /// Whether it must come in pieces.
+        pieces: bool,
+    },
+    /// Data of a send; it is the payload.
+    Data {
+        /// The receive.
+        receive: u64,
+        /// Where in the data the payload begins.
+        offset: u64,
+    },
+    /// The receiver needs nothing more of a send.
+    Done {
+        /// The send.
+        send: u64,
+    },
+    /// The sender wants a send back that nobody has received.
+    Cancel {
+        /// The receiving rank's number on its node process.
+        target: u32,
+        /// The send.
+        send: u64,
+    },
+    /// The send is cancelled.
+    Cancelled {
+        /// The send.
+        send: u64,
+    },
+    /// Nothing but credit.
+    Credit,
+}
+
+/// What is wrong with a header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Malformed {
+    /// It has a length that none of its kind has.
+    Length,
+    /// It is of no kind, or has flags that its kind does not have.
+    Kind,
+}
+
+/// A header ready to be sent.
+#[derive(Clone, Copy)]
+pub struct Encoded {
+    bytes: [u8; MAX_HEADER],
+    length: u8,
+}
+
+impl Encoded {
+    /// Returns the header.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length as usize]
+    }
+
+    /// Sets the credit that goes with it.
+    #[inline]
+    pub fn set_credit(&mut self, credit: u16) {
+        self.bytes[2..4].copy_from_slice(&credit.to_le_bytes());
+    }
+
+    #[inline]
+    fn word(&mut self, place: usize, word: u32) {
+        self.bytes[place..place + 4].copy_from_slice(&word.to_le_bytes());
+    }
+
+    #[inline]
+    fn long(&mut self, place: usize, long: u64) {
+        self.bytes[place..place + 8].copy_from_slice(&long.to_le_bytes());
+    }
+
+    #[inline]
+    fn envelope(&mut self, envelope: &Envelope) {
+        self.word(8, envelope.context);
+        self.word(12, envelope.source as u32);
+        self.word(16, envelope.tag as u32);
+    }
+}
+
+const EAGER: u8 = 1;
+const REQUEST: u8 = 2;
+const CLEAR: u8 = 3;
+const DATA: u8 = 4;
+const DONE: u8 = 5;
+const CANCEL: u8 = 6;
+const CANCELLED: u8 = 7;
+const CREDIT: u8 = 8;
+
+fn long(header: &[u8], place: usize) -> u64 {
+    u64::from_le_bytes(header[place..place + 8].try_into().expect("eight bytes"))
+}
+
+fn word(header: &[u8], place: usize) -> u32 {
+    u32::from_le_bytes(header[place..place + 4].try_into().expect("four bytes"))
+}
+
+impl Frame {
+    /// Writes the header, without credit.
+    #[inline]
+    pub fn encode(&self) -> Encoded {
+        let mut out = Encoded { bytes: [0; MAX_HEADER], length: 0 };
+        let (kind, length) = match *self {
+            Self::Eager { target, envelope } => {
+                out.word(4, target);
+                out.envelope(&envelope);
+                (EAGER, 20)
+            }
+            Self::Request { target, envelope, send, bytes, address } => {
+                out.word(4, target);
+                out.envelope(&envelope);
+                out.long(24, send);
+                out.long(32, bytes);
+                out.long(40, address);
+                (REQUEST, 48)
+            }
+            Self::Clear { send, receive, bytes, pieces } => {
+                out.bytes[1] = u8::from(pieces);
+                out.long(8, send);
+                out.long(16, receive);
+                out.long(24, bytes);
+                (CLEAR, 32)
+            }
+            Self::Data { receive, offset } => {
+                out.long(8, receive);
+                out.long(16, offset);
+                (DATA, 24)
+            }
+            Self::Done { send } => {
+                out.long(8, send);
+                (DONE, 16)
+            }
+            Self::Cancel { target, send } => {
+                out.word(4, target);
+                out.long(8, send);
+                (CANCEL, 16)
+            }
+            Self::Cancelled { send } => {
+                out.long(8, send);
+                (CANCELLED, 16)
+            }
+            Self::Credit => (CREDIT, 4),
+        };
+        out.bytes[0] = kind;
+        out.length = length;
+        out
+    }
+
+    /// Reads a header: the frame, and the credit that came with it.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    #[inline]
+    pub fn decode(header: &[u8]) -> Result<(Self, u16), Malformed> {
+        let &[kind, flags, low, high, ..] = header else { return Err(Malformed::Length) };
+        let length = match kind {
+            EAGER => 20,
+            REQUEST => 48,
+            CLEAR => 32,
+            DATA => 24,
+            DONE | CANCEL | CANCELLED => 16,
+            CREDIT => 4,
+            _ => return Err(Malformed::Kind),
+        };
+        if header.len() != length {
+            return Err(Malformed::Length);
+        }
+        if flags > u8::from(kind == CLEAR) {
+            return Err(Malformed::Kind);
+        }
+        let envelope = || Envelope {
+            context: word(header, 8),
+            source: word(header, 12) as i32,
+            tag: word(header, 16) as i32,
+        };
+        let frame = match kind {
+            EAGER => Self::Eager { target: word(header, 4), envelope: envelope() },
+            REQUEST => Self::Request {
+                target: word(header, 4),
+                envelope: envelope(),
+                send: long(header, 24),
+                bytes: long(header, 32),
+                address: long(header, 40),
+            },
+            CLEAR => Self::Clear {
+                send: long(header, 8),
+                receive: long(header, 16),
+                bytes: long(header, 24),
+                pieces: flags != 0,
+            },
+            DATA => Self::Data { receive: long(header, 8), offset: long(header, 16) },
+            DONE => Self::Done { send: long(header, 8) },
+            CANCEL => Self::Cancel { target: word(header, 4), send: long(header, 8) },
+            CANCELLED => Self::Cancelled { send: long(header, 8) },
+            _ => Self::Credit,
+        };
+        Ok((frame, u16::from_le_bytes([low, high])))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn frames() -> impl Strategy<Value = Frame> {
+        let envelope = (any::<u32>(), any::<i32>(), any::<i32>())
+            .prop_map(|(context, source, tag)| Envelope { context, source, tag });
+        (0..8u8, envelope, any::<[u32; 2]>(), any::<[u64; 3]>()).prop_map(
+            |(kind, envelope, [target, flag], longs)| {
+                let [send, other, more] = longs;
+                match kind {
+                    0 => Frame::Eager { target, envelope },
+                    1 => Frame::Request { target, envelope, send, bytes: other, address: more },
+                    2 => Frame::Clear { send, receive: other, bytes: more, pieces: flag % 2 == 1 },
+                    3 => Frame::Data { receive: send, offset: other },
+                    4 => Frame::Done { send },
+                    5 => Frame::Cancel { target, send },
+                    6 => Frame::Cancelled { send },
+                    _ => Frame::Credit,
+                }
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(frame in frames(), credit in any::<u16>()) {
+            let mut encoded = frame.encode();
+            encoded.set_credit(credit);
+            prop_assert_eq!(Frame::decode(encoded.bytes()), Ok((frame, credit)));
+        }
+
+        #[test]
+        fn whatever_comes_is_a_frame_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..80), kind in 0..10u8) {
+            let mut bytes = bytes;
+            if let Some(first) = bytes.first_mut() {
+                *first = kind;
+            }
+            if let Ok((frame, credit)) = Frame::decode(&bytes) {
+                let mut encoded = frame.encode();
+                encoded.set_credit(credit);
+                prop_assert_eq!(Frame::decode(encoded.bytes()), Ok((frame, credit)));
+            }
+        }
+
+        #[test]
+        fn a_header_cut_short_is_refused(frame in frames(), cut in 0..64usize) {
+            let encoded = frame.encode();
+            let whole = encoded.bytes();
+            let cut = cut % whole.len();
+            prop_assert_eq!(Frame::decode(&whole[..cut]), Err(Malformed::Length));
+        }
+    }
+
+    #[test]
+    fn an_eager_header_leaves_room_in_the_line() {
+        let envelope = Envelope { context: 1, source: 2, tag: 3 };
+        assert!(Frame::Eager { target: 0, envelope }.encode().bytes().len() <= 24);
+    }
+}

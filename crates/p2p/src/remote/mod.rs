@@ -1,0 +1,505 @@
+//! Messages between ranks of different node processes.
+//!
+//! # Ways of a message
+//! A short message goes *eagerly*: header and data at once, if the sender has credit for it (`window`). At the other side
+//! the header handler copies the data into the posted buffer, or keeps it in the memory of the receiving rank. Everything
+//! else, and what is sent synchronously, goes in three steps: a *request* with envelope and length takes the message's
+//! place in matching; when it is matched the receiver reads the data where that can be done, or asks for it, and the
+//! sender streams it into the posted buffer: in one piece if both sides are dense, else cut into pieces that are packed
+//! and unpacked one by one. So no packed copy of a long message exists anywhere.
+//!
+//! # Order
+//! Eager messages and requests of a rank go through one channel in the order of their sends, and matching is that of local
+//! messages, by the receiving rank's [`Endpoint`], so messages do not overtake, wherever they come from.
+//!
+//! # Room
+//! A device may have no room. What cannot wait with its caller goes to the peer's *backlog*, and as long as there is one
+//! everything to that peer goes behind it. Backlogs are bounded by the operations that the ranks have in progress.
+//!
+//! # Who works
+//! Any rank's thread sends by itself. Handlers run in whatever thread polls; they copy what is short. Reading a long message
+//! from a peer and streaming it to one is done after the poll ([`Handler::advance`]), by any number of threads.
+//!
+//! # Loss
+//! When a peer is lost, the operations that are in progress with it fail, and so do all receives that are posted or will
+//! be posted and find no message: nobody can tell whether theirs would have come.
+//!
+//! [`Handler::advance`]: weft_transport::Handler::advance
+#![allow(unsafe_code)] // Copies from and to the memory of operations.
+
+mod arrival;
+mod backlog;
+pub mod frame;
+pub(crate) mod pending;
+pub mod window;
+
+use crate::endpoint::{Endpoint, Reference};
+use crate::engine::{Engine, Limits, Mode, finish};
+use crate::matching::Envelope;
+use crate::operation::{Buffer, Operation, Outcome};
+use backlog::{Backlog, Post};
+use frame::{Encoded, Frame};
+use pending::{Entry, Pending, table_of};
+use std::collections::VecDeque;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use weft_base::Error;
+use weft_base::constants::MPI_ERR_OTHER;
+use weft_sync::{CachePadded, Lock};
+use weft_transport::{Channel, Device, Node, Nodes, Refusal};
+use window::{Window, units};
+
+/// How much is packed or unpacked at once at most.
+const PIECE: usize = 64 << 10;
+
+/// Why operations fail, once a peer is lost.
+static REASON: OnceLock<String> = OnceLock::new();
+
+/// Makes the error of an operation whose peer is lost.
+#[cold]
+pub(crate) fn lost() -> Error {
+    let reason = REASON.get().map_or("a node process is gone", String::as_str);
+    Error::new(MPI_ERR_OTHER, format!("the message cannot get through: {reason}"))
+}
+
+/// What is left of an operation whose peer is lost.
+pub(crate) fn failed(envelope: &Envelope) -> Outcome {
+    Outcome { source: envelope.source, tag: envelope.tag, bytes: 0, cancelled: false, failed: true }
+}
+
+/// A send with its data at its sender.
+#[derive(Clone, Copy)]
+pub(crate) struct Far {
+    /// Where the sender is.
+    pub node: Node,
+    /// What the sender calls it.
+    pub send: u64,
+    /// Where the data is if it may be read from there, else 0.
+    pub address: u64,
+}
+
+/// A read that was left for later.
+struct Job {
+    operation: Reference,
+    envelope: Envelope,
+    bytes: u64,
+    far: Far,
+}
+
+/// What is known of a peer.
+struct Peer {
+    /// The longest message that goes eagerly.
+    eager: u64,
+    remote_read: bool,
+    window: Window,
+    is_lost: AtomicBool,
+    backlog: Backlog,
+}
+
+/// The way to ranks of other node processes.
+pub(crate) struct Remote {
+    nodes: &'static Nodes,
+    device: &'static dyn Device,
+    peers: Box<[CachePadded<Peer>]>,
+    /// Of each rank here: what peers may name.
+    pending: Box<[CachePadded<Lock<Pending>>]>,
+    jobs: Lock<VecDeque<Job>>,
+    /// Jobs, and posts in all backlogs.
+    left: AtomicUsize,
+    any_lost: AtomicBool,
+}
+
+impl Remote {
+    pub(crate) fn new(nodes: &'static Nodes, limits: &Limits) -> Self {
+        let (places, me) = (nodes.places(), nodes.node());
+        let others = u64::from(nodes.device().nodes()).max(2) - 1;
+        let memory = |node: Node| {
+            let ranks = if node < places.nodes() { places.ranks(node).len() } else { 0 };
+            limits.unexpected.saturating_mul(ranks as u64) / others
+        };
+        let peer = |node: Node| {
+            let capabilities = nodes.device().capabilities(node);
+            CachePadded(Peer {
+                eager: limits.eager.min(capabilities.eager as u64),
+                remote_read: capabilities.remote_read,
+                window: Window::new(memory(node), memory(me)),
+                is_lost: AtomicBool::new(false),
+                backlog: Backlog::default(),
+            })
+        };
+        let ranks = places.ranks(me).len() as u32;
+        Self {
+            nodes,
+            device: nodes.device(),
+            peers: (0..nodes.device().nodes()).map(peer).collect(),
+            pending: (0..ranks).map(|rank| CachePadded(Lock::new(Pending::new(rank)))).collect(),
+            jobs: Lock::default(),
+            left: AtomicUsize::new(0),
+            any_lost: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn nodes(&self) -> &'static Nodes {
+        self.nodes
+    }
+
+    /// Tells whether a peer is lost.
+    #[inline]
+    pub(crate) fn any_lost(&self) -> bool {
+        self.any_lost.load(Ordering::SeqCst)
+    }
+
+    fn pending(&self, name: u64) -> Option<&Lock<Pending>> {
+        self.pending.get(table_of(name)).map(|table| &**table)
+    }
+
+    /// Adds an operation that the peer may name. Fails it, and returns nothing, if the peer is lost.
+    fn name(&self, me: u32, entry: Entry) -> Option<u64> {
+        let table = &self.pending[me as usize];
+        let name = table.lock().add(entry);
+        // Whoever notes a loss looks through the table afterwards.
+        if !self.peers[entry.peer() as usize].is_lost.load(Ordering::SeqCst) {
+            return Some(name);
+        }
+        if table.lock().remove(name).is_some() {
+            fail(&entry);
+        }
+        None
+    }
+
+    /// Hands a message to the device, with the credit that is owed.
+    #[inline]
+    fn transmit(&self, to: Node, header: &mut Encoded, data: &[u8]) -> Result<(), Refusal> {
+        let window = &self.peers[to as usize].window;
+        let credit = window.pay();
+        header.set_credit(credit);
+        let sent = self.device.send(to, Channel::PointToPoint, header.bytes(), data);
+        if sent.is_err() {
+            window.owe_again(credit);
+        }
+        sent
+    }
+
+    /// Sends a header now or later.
+    fn post(&self, to: Node, frame: Frame) {
+        let peer = &self.peers[to as usize];
+        let mut header = frame.encode();
+        if peer.backlog.is_empty() && !matches!(self.transmit(to, &mut header, &[]), Err(Refusal::Full)) {
+            // A lost peer needs nothing.
+            return;
+        }
+        self.queue(to, Post::Header(header));
+    }
+
+    fn queue(&self, to: Node, post: Post) {
+        let peer = &self.peers[to as usize];
+        self.left.fetch_add(1, Ordering::SeqCst);
+        peer.backlog.push(post);
+        if peer.is_lost.load(Ordering::SeqCst) {
+            self.drop_backlog(to);
+        }
+    }
+
+    /// Notes that a message was delivered, and gives credit back if there is much of it.
+    #[inline]
+    pub(crate) fn give_back(&self, to: Node, bytes: u64) {
+        if self.peers[to as usize].window.owe(units(bytes)) {
+            self.post(to, Frame::Credit);
+        }
+    }
+
+    /// Goes on with a peer's backlog. Returns whether anything could be done.
+    fn pump(&self, to: Node) -> bool {
+        let peer = &self.peers[to as usize];
+        let Some(turn) = peer.backlog.turn() else { return false };
+        let mut moved = false;
+        while !peer.is_lost.load(Ordering::SeqCst)
+            && let Some(mut post) = turn.first()
+        {
+            // SAFETY: operations in a backlog stay until they are complete, and what is lost is not completed before this
+            // turn is over.
+            let done = unsafe { self.attempt(to, &mut post) };
+            if !done {
+                moved |= turn.put_back(post);
+                break;
+            }
+            moved = true;
+            turn.pop();
+            self.left.fetch_sub(1, Ordering::SeqCst);
+            if let Post::Eager { operation, envelope, .. } = post {
+                finish(operation.get(), &envelope, 0);
+            }
+        }
+        moved
+    }
+
+    /// Tries to send a post. Returns whether all of it is sent; if not, notes in it how far that got.
+    ///
+    /// # Safety
+    /// The operation is in progress.
+    unsafe fn attempt(&self, to: Node, post: &mut Post) -> bool {
+        match post {
+            Post::Header(header) => !matches!(self.transmit(to, header, &[]), Err(Refusal::Full)),
+            Post::Eager { header, operation, .. } => {
+                // SAFETY: the caller's promise.
+                let sent =
+                    unsafe { operation.get().buffer().with_packed(|data| self.transmit(to, header, data)) };
+                !matches!(sent, Err(Refusal::Full))
+            }
+            // SAFETY: the caller's promise.
+            Post::Stream(stream) => unsafe { self.stream(to, stream) },
+        }
+    }
+
+    /// Sends data that was asked for, as far as that gets. Returns whether that is all of it.
+    ///
+    /// # Safety
+    /// The operation is in progress.
+    unsafe fn stream(&self, to: Node, stream: &mut backlog::Stream) -> bool {
+        let backlog::Stream { send, receive, bytes, pieces, .. } = *stream;
+        let Some(table) = self.pending(send) else { return true };
+        let Some(Entry::Send { operation, .. }) = table.lock().get(send).copied() else { return true };
+        let data = operation.get().buffer();
+        let most = self.device.capabilities(to).eager.min(PIECE);
+        if data.dense && !pieces && bytes > most as u64 {
+            let mut header = Frame::Data { receive, offset: 0 }.encode();
+            let credit = self.peers[to as usize].window.pay();
+            header.set_credit(credit);
+            // SAFETY: the data is the sender's until `sent`, or `lost`, completes the operation.
+            let started = unsafe {
+                let header = header.bytes();
+                self.device.start(to, Channel::PointToPoint, header, data.address, bytes, send)
+            };
+            if started.is_err() {
+                self.peers[to as usize].window.owe_again(credit);
+            }
+            return !matches!(started, Err(Refusal::Full));
+        }
+        let mut space = if data.dense { Vec::new() } else { vec![0u8; most.min(bytes as usize)] };
+        while stream.offset < bytes {
+            let length = (bytes - stream.offset).min(most as u64);
+            // SAFETY: the data is in the sender's buffer, which has at least `bytes` bytes.
+            let piece = unsafe {
+                if data.dense {
+                    let start = data.address.wrapping_add(stream.offset as usize);
+                    core::slice::from_raw_parts(start, length as usize)
+                } else {
+                    data.pack_part(stream.offset, space.as_mut_ptr(), length);
+                    &space[..length as usize]
+                }
+            };
+            let mut header = Frame::Data { receive, offset: stream.offset }.encode();
+            match self.transmit(to, &mut header, piece) {
+                Ok(()) => stream.offset += length,
+                Err(Refusal::Full) => return false,
+                Err(Refusal::Lost { .. }) => return true,
+            }
+        }
+        self.complete_send(send);
+        true
+    }
+
+    /// Completes a send whose data nobody needs any more.
+    fn complete_send(&self, name: u64) {
+        let entry = self.pending(name).and_then(|table| table.lock().remove(name));
+        if let Some(Entry::Send { operation, .. }) = entry {
+            finish(operation.get(), &Envelope { context: 0, source: 0, tag: 0 }, 0);
+        }
+    }
+
+    /// Reads the data of a message, and completes the receive.
+    ///
+    /// # Safety
+    /// The operation left matching, and is the caller's.
+    unsafe fn read(&self, job: &Job) {
+        let Job { operation, envelope, bytes, far } = *job;
+        let operation = operation.get();
+        let buffer = operation.buffer();
+        let wanted = bytes.min(buffer.bytes);
+        // SAFETY: the receive's buffer is its owner's promise; the sender keeps its data until it is told.
+        let read = unsafe {
+            if buffer.dense {
+                self.device.read(far.node, far.address, buffer.address, wanted)
+            } else {
+                let mut space = vec![0u8; (wanted as usize).min(PIECE)];
+                let mut pieces = (0..wanted).step_by(PIECE);
+                pieces.try_for_each(|offset| {
+                    let length = (wanted - offset).min(PIECE as u64);
+                    let piece = space.as_mut_ptr();
+                    self.device.read(far.node, far.address.wrapping_add(offset), piece, length)?;
+                    buffer.unpack_part(offset, piece, length);
+                    Ok(())
+                })
+            }
+        };
+        match read {
+            Ok(()) => {
+                self.post(far.node, Frame::Done { send: far.send });
+                finish(operation, &envelope, bytes);
+            }
+            Err(refusal) => {
+                let _ = REASON.set(refusal.to_string());
+                end(operation, failed(&envelope));
+            }
+        }
+    }
+
+    /// Forgets what waits for a lost peer.
+    fn drop_backlog(&self, to: Node) {
+        let peer = &self.peers[to as usize];
+        // Whoever has the turn ends it soon: it neither waits nor goes on after the loss.
+        let turn = loop {
+            match peer.backlog.turn() {
+                Some(turn) => break turn,
+                None => std::thread::yield_now(),
+            }
+        };
+        while let Some(post) = turn.first() {
+            turn.pop();
+            self.left.fetch_sub(1, Ordering::SeqCst);
+            if let Post::Eager { operation, envelope, .. } = post {
+                end(operation.get(), failed(&envelope));
+            }
+        }
+    }
+}
+
+/// Completes an operation.
+fn end(operation: &Operation, outcome: Outcome) {
+    if operation.complete(outcome) {
+        crate::requests::release_detached(operation);
+    }
+}
+
+/// Completes an operation that will not come to its end.
+fn fail(entry: &Entry) {
+    let envelope = match entry {
+        Entry::Receive { envelope, .. } => *envelope,
+        Entry::Send { .. } => Envelope { context: 0, source: 0, tag: 0 },
+    };
+    end(entry.operation().get(), failed(&envelope));
+}
+
+impl Engine {
+    /// Sends to a rank of another node process; see [`Engine::deliver`].
+    ///
+    /// # Safety
+    /// As [`Engine::start_send`].
+    #[inline(never)]
+    pub(crate) unsafe fn deliver_far(
+        &self,
+        me: &Endpoint,
+        target: u32,
+        envelope: Envelope,
+        data: &Buffer,
+        mode: Mode,
+        operation: Option<&Operation>,
+    ) -> bool {
+        let remote = self.remote().expect("a rank that is not here is far");
+        let place = remote.nodes.places().of(target);
+        let peer = &remote.peers[place.node as usize];
+        let cost = units(data.bytes);
+        if mode == Mode::Standard && data.bytes <= peer.eager && peer.window.take(cost) {
+            let mut header = Frame::Eager { target: place.index, envelope }.encode();
+            let sent = if peer.backlog.is_empty() {
+                // SAFETY: the caller's promise.
+                unsafe { data.with_packed(|data| remote.transmit(place.node, &mut header, data)) }
+            } else {
+                Err(Refusal::Full)
+            };
+            match (sent, operation) {
+                (Ok(()), _) => return true,
+                (Err(Refusal::Full), Some(operation)) => {
+                    remote.queue(place.node, Post::Eager { header, operation: operation.into(), envelope });
+                }
+                (Err(Refusal::Lost { reason }), Some(operation)) => {
+                    let _ = REASON.set(reason);
+                    end(operation, failed(&envelope));
+                }
+                (Err(_), None) => _ = peer.window.refill(cost),
+            }
+            return false;
+        }
+        let Some(operation) = operation else { return false };
+        let entry = Entry::Send { operation: operation.into(), to: place.node, cleared: false };
+        let here = remote.nodes.places().of(me.rank()).index;
+        let address = if data.dense && peer.remote_read { data.address as u64 } else { 0 };
+        let bytes = data.bytes;
+        if let Some(send) = remote.name(here, entry) {
+            remote.post(place.node, Frame::Request { target: place.index, envelope, send, bytes, address });
+        }
+        false
+    }
+
+    /// Gets the data of a message that left matching into the buffer of `operation`, which completes now or later.
+    ///
+    /// # Safety
+    /// The operation is in no queue, stays in place until it is complete, and its buffer is as promised for receives.
+    #[cold]
+    pub(crate) unsafe fn fetch(
+        &self,
+        me: &Endpoint,
+        envelope: Envelope,
+        bytes: u64,
+        far: Far,
+        operation: &Operation,
+    ) {
+        let job = Job { operation: operation.into(), envelope, bytes, far };
+        let remote = self.remote().expect("a far message");
+        // SAFETY: the caller's promise.
+        unsafe {
+            if far.address != 0 && bytes.min(operation.buffer().bytes) > 0 {
+                remote.read(&job);
+            } else {
+                self.ask(me, &job);
+            }
+        }
+    }
+
+    /// Asks for the data of a message, if any is needed.
+    ///
+    /// # Safety
+    /// As [`Engine::fetch`].
+    unsafe fn ask(&self, me: &Endpoint, job: &Job) {
+        let Job { operation, envelope, bytes, far } = *job;
+        let remote = self.remote().expect("a far message");
+        let buffer = operation.get().buffer();
+        let expected = bytes.min(buffer.bytes);
+        if expected == 0 {
+            remote.post(far.node, Frame::Done { send: far.send });
+            return finish(operation.get(), &envelope, bytes);
+        }
+        let entry = Entry::Receive { operation, from: far.node, envelope, bytes, expected, got: 0 };
+        let here = remote.nodes.places().of(me.rank()).index;
+        // The operation may be complete, and gone, as soon as it has a name.
+        let pieces = !buffer.dense;
+        if let Some(receive) = remote.name(here, entry) {
+            remote.post(far.node, Frame::Clear { send: far.send, receive, bytes: expected, pieces });
+        }
+    }
+
+    /// Asks for a send back, if its data has not been asked for. The peer's answer may complete it.
+    pub(crate) fn cancel_far(&self, me: &Endpoint, target: u32, operation: &Operation) {
+        let Some(remote) = self.remote() else { return };
+        let places = remote.nodes.places();
+        let here = places.of(me.rank()).index;
+        let is_it = |entry: &Entry| matches!(entry, Entry::Send { operation: found, cleared: false, .. } if core::ptr::eq(found.get(), operation));
+        let name = remote.pending[here as usize].lock().names(is_it).next();
+        if let Some(send) = name {
+            let place = places.of(target);
+            remote.post(place.node, Frame::Cancel { target: place.index, send });
+        }
+    }
+
+    /// Fails all receives that are posted by a rank.
+    #[cold]
+    pub(crate) fn fail_posted(&self, me: &Endpoint) {
+        loop {
+            let mut state = me.lock();
+            let Some((pattern, receive)) = state.posted.take_first() else { return };
+            me.note_posted(&state);
+            drop(state);
+            end(receive.get(), failed(&pattern));
+        }
+    }
+}
