@@ -4,13 +4,48 @@
 //! error of the program, but one that must not hurt its next communicator) may still lie in a queue under the old
 //! number, so [`RESTING`] other numbers are given out before. The numbers in use are bounded by that and by the
 //! communicators that are alive, however many were created.
+//!
+//! # Several node processes
+//! Each allocates from numbers of its own, so that a number means the same everywhere: [`NODE_STRIDE`] times the node
+//! process's number and the next one. They are not used again: nobody knows when ranks elsewhere have let one go. The
+//! numbers between two allocated ones are for duplicates that ranks begin without a word to each other ([`spare`]).
 
+use crate::nodes::nodes;
 use std::collections::{HashMap, VecDeque};
-use weft_comm::FIRST_FREE_CONTEXT;
+use weft_comm::{FIRST_FREE_CONTEXT, WORLD_CONTEXT};
 use weft_sync::Lock;
 
 /// How many numbers that came back wait before the oldest of them is used again.
 const RESTING: usize = 1 << 16;
+
+/// Where numbers that are allocated begin in a job of several node processes; those below are for duplicates of
+/// `MPI_COMM_WORLD`.
+const FIRST_OF_NODES: u32 = 1 << 16;
+
+/// How far numbers that are allocated are apart in such a job.
+const NODE_STRIDE: u32 = 16;
+
+/// Returns the context number of duplicate `number` of a communicator, if it has one that needs no agreement.
+pub(crate) fn spare(context: u32, number: u64) -> Option<u32> {
+    let number = u32::try_from(number).ok()?;
+    if context == WORLD_CONTEXT {
+        return (number < FIRST_OF_NODES - FIRST_FREE_CONTEXT).then(|| FIRST_FREE_CONTEXT + number);
+    }
+    let has_some = context >= FIRST_OF_NODES && context.is_multiple_of(NODE_STRIDE);
+    (has_some && number < NODE_STRIDE - 1).then(|| context + 1 + number)
+}
+
+/// Returns the `count`th number that node process `node` of `nodes` allocates.
+///
+/// # Panics
+/// When all numbers are used up: a job on 4 node processes can make 33 million communicators on each.
+fn number_of_node(count: u32, node: u32, nodes: u32) -> u32 {
+    let number = (u64::from(count) * u64::from(nodes) + u64::from(node)) * u64::from(NODE_STRIDE);
+    let number = u64::from(FIRST_OF_NODES) + number;
+    // Messages use twice the number, and one more.
+    assert!(number < 1 << 31, "all context numbers are used up: too many communicators have been made");
+    number as u32
+}
 
 #[derive(Default)]
 struct Numbers {
@@ -47,7 +82,11 @@ static NUMBERS: Lock<Option<Numbers>> = Lock::new(None);
 
 /// Gives out a number that `holders` ranks will [`hold`](Held::new).
 pub(crate) fn allocate(holders: u32) -> u32 {
-    NUMBERS.lock().get_or_insert_default().allocate(holders)
+    let mut numbers = NUMBERS.lock();
+    let numbers = numbers.get_or_insert_default();
+    let Some(nodes) = nodes() else { return numbers.allocate(holders) };
+    numbers.created += 1;
+    number_of_node(numbers.created - 1, nodes.node(), nodes.places().nodes())
 }
 
 /// One rank's hold on a number.
@@ -72,6 +111,7 @@ impl Drop for Held {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashSet;
 
     #[test]
     fn numbers_in_use_are_bounded_and_never_shared() {
@@ -90,6 +130,28 @@ mod tests {
         }
         assert_eq!(numbers.holders.len(), alive.len());
         assert!(numbers.created as usize <= RESTING + 102);
+    }
+
+    #[test]
+    fn node_processes_and_duplicates_never_share_a_number() {
+        let mut seen = HashSet::new();
+        for nodes in 1..5 {
+            seen.clear();
+            for duplicate in 0..70_000 {
+                seen.extend(spare(WORLD_CONTEXT, duplicate));
+            }
+            assert_eq!(seen.len() as u32, FIRST_OF_NODES - FIRST_FREE_CONTEXT);
+            let mut expected = seen.len();
+            for (count, node) in (0..50).flat_map(|count| (0..nodes).map(move |node| (count, node))) {
+                let number = number_of_node(count, node, nodes);
+                seen.insert(number);
+                seen.extend((0..20).filter_map(|duplicate| spare(number, duplicate)));
+                expected += NODE_STRIDE as usize;
+                assert!((0..20).all(|duplicate| spare(number + 1, duplicate).is_none()));
+            }
+            assert_eq!(seen.len(), expected);
+        }
+        assert!(!seen.contains(&0) && !seen.contains(&1));
     }
 
     #[test]

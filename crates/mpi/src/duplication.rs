@@ -1,10 +1,11 @@
 //! Duplicates of communicators (chapter 7), blocking and nonblocking.
 //!
 //! The ranks of a nonblocking duplication agree on the context number without waiting for each other
-//! ([`crate::meetings`]), so the duplicate is there and its request complete at once. By the standard, a program
+//! ([`crate::meetings`]; [`crate::distant`] where there are several node processes), so the duplicate is there and its request complete at once. By the standard, a program
 //! uses the duplicate only after it has completed the request; many set an error handler or a name before.
 
 use crate::communicators::{Communicator, agree_on_context, publish};
+use crate::distant;
 use crate::meetings::{self, Key};
 use crate::process::Process;
 use crate::{check, info};
@@ -103,6 +104,9 @@ fn begin(
     // MPI_COMM_SELF has one context number on all ranks, but each rank is alone in its own.
     let context = match parties {
         1 => crate::contexts::allocate(1),
+        _ if distant::spans(&parent.values.everyone().0) => {
+            distant::duplicate(process, &parent.values, number)?
+        }
         _ => meetings::join(key, process.world_rank, parties).context(parties),
     };
     make(process, &parent, comm, context, &hints, newcomm)?;

@@ -2,13 +2,12 @@
 
 use crate::communicators::{Communicator, intra, publish};
 use crate::errors::{self, ErrorHandler, HandlerKind};
-use crate::meetings::{self, Agreement, Key, Meeting};
+use crate::meetings::{self, Agreement, Key};
 use crate::messages::{Purpose, bad_tag};
 use crate::process::Process;
 use crate::splitting::all_within;
-use crate::{check, contexts, info, strings};
+use crate::{check, contexts, distant, info, strings};
 use core::ffi::{c_char, c_int};
-use std::sync::Arc;
 use weft_base::constants::*;
 use weft_base::{Error, In, Out, Result, abi};
 use weft_comm::{Communicator as Values, Group};
@@ -115,7 +114,11 @@ pub fn comm_create_from_group(
     }
     let rank = own_rank(process, &group, "group")?;
     let key = Key::Group { tag: request.tag.clone(), members: members_of(&group) };
-    let context = meetings::join(key, process.world_rank, group.size()).context(group.size());
+    let context = if distant::spans(&group) {
+        distant::of_group(process, &key, &group)?
+    } else {
+        meetings::join(key, process.world_rank, group.size()).context(group.size())
+    };
     request.publish(Values { context, rank, group: (*group).clone(), remote: None }, newcomm);
     Ok(())
 }
@@ -132,14 +135,19 @@ fn lead(
     if remote.size() == 0 {
         return Ok(None);
     }
-    check_leader("remote_leader", remote_leader, &remote)?;
+    let remote_leader = check_leader("remote_leader", remote_leader, &remote)?;
     disjoint(own, &remote)?;
     let (mut left, mut right) = (members_of(own), members_of(&remote));
     if left[0] > right[0] {
         (left, right) = (right, left);
     }
     let key = Key::Leaders { tag: request.tag.clone(), left, right };
-    let context = meetings::join(key, process.world_rank, 2).context(own.size() + remote.size());
+    let other = remote.world_rank(remote_leader);
+    let context = if distant::is_here(other) {
+        meetings::join(key, process.world_rank, 2).context(own.size() + remote.size())
+    } else {
+        distant::of_leaders(process, &key, other)?
+    };
     Ok(Some(Agreement { context, remote: Some((*remote).clone()) }))
 }
 
@@ -198,18 +206,36 @@ pub fn intercomm_create_from_groups(
         let found = lead(&request, &group, remote_group, remote_leader);
         if group.size() > 1 {
             let told = found.as_ref().map_or_else(meetings::refused, |agreed| Ok(agreed.clone()));
-            side_meeting(&request, &group, leader).say(told);
+            say(&request, &group, leader, told)?;
         }
         found?
     } else {
-        side_meeting(&request, &group, leader).listen()?
+        listen(&request, &group, leader)?
     };
     let Some(Agreement { context, remote }) = agreed else { return Ok(()) };
     request.publish(Values { context, rank, group: (*group).clone(), remote }, newintercomm);
     Ok(())
 }
 
-fn side_meeting(request: &Request, group: &Group, leader: u32) -> Arc<Meeting> {
-    let key = Key::Side { tag: request.tag.clone(), members: members_of(group), leader };
-    meetings::join(key, request.process.world_rank, group.size())
+fn side(request: &Request, group: &Group, leader: u32) -> Key {
+    Key::Side { tag: request.tag.clone(), members: members_of(group), leader }
+}
+
+/// Tells a side what its leader has found out.
+fn say(request: &Request, group: &Group, leader: u32, told: Result<Option<Agreement>>) -> Result {
+    let key = side(request, group, leader);
+    if distant::spans(group) {
+        return distant::say(request.process, &key, group, &told);
+    }
+    meetings::join(key, request.process.world_rank, group.size()).say(told);
+    Ok(())
+}
+
+/// Waits for what the leader of the caller's side finds out.
+fn listen(request: &Request, group: &Group, leader: u32) -> Result<Option<Agreement>> {
+    let key = side(request, group, leader);
+    if distant::spans(group) {
+        return distant::listen(request.process, &key, group, leader);
+    }
+    meetings::join(key, request.process.world_rank, group.size()).listen()
 }

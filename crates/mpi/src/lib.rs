@@ -16,6 +16,7 @@ pub(crate) mod collectives;
 pub mod communicators;
 mod contexts;
 pub mod datatypes;
+mod distant;
 pub mod distributed_graphs;
 pub mod duplication;
 pub mod environment;

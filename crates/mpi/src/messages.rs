@@ -75,6 +75,14 @@ pub(crate) enum Purpose {
     CreateGroup = 0,
     /// `MPI_Intercomm_create`
     Intercommunicator = 1,
+    /// `MPI_Comm_idup`
+    Duplicate = 2,
+    /// `MPI_Comm_create_from_group`
+    FromGroup = 3,
+    /// The leaders of `MPI_Intercomm_create_from_groups`.
+    Leaders = 4,
+    /// A leader and its side in `MPI_Intercomm_create_from_groups`.
+    Side = 5,
 }
 
 impl Purpose {
@@ -83,6 +91,13 @@ impl Purpose {
         // A job has less than 2^24 ranks.
         let source = (self as i32) << 24 | source as i32;
         Envelope { context: communicator.collective_context(), source, tag }
+    }
+
+    /// Returns the envelope of a message from rank `source` of the job, under a tag of the library's, where ranks have no
+    /// communicator in common.
+    pub fn without_communicator(self, source: u32, tag: c_int) -> Envelope {
+        let source = (self as i32) << 24 | source as i32;
+        Envelope { context: weft_comm::WORLD_CONTEXT * 2 + 1, source, tag }
     }
 }
 
