@@ -2,12 +2,11 @@
 //! statuses as Fortran sees them.
 
 use core::ffi::c_int;
-use std::collections::HashMap;
-use std::sync::{LazyLock, RwLock};
 use weft_base::abi::{self, Aint, Status};
 use weft_base::arguments::{In, Out};
 use weft_base::constants::{MPI_ERR_ARG, MPI_F_STATUS_SIZE};
 use weft_base::{Error, Result};
+use weft_mpi::wide_handles::{from_int, to_int};
 
 /// `MPI_Aint_add`: addresses wrap, as unsigned ones do.
 pub fn aint_add(base: Aint, disp: Aint) -> Aint {
@@ -17,47 +16,6 @@ pub fn aint_add(base: Aint, disp: Aint) -> Aint {
 /// `MPI_Aint_diff`
 pub fn aint_diff(addr1: Aint, addr2: Aint) -> Aint {
     addr1.wrapping_sub(addr2)
-}
-
-/// Handles too wide for an `int`, numbered in the order in which they were first asked for.
-///
-/// A handle is a plain value that means the same to whichever rank made it, so one table serves all ranks.
-#[derive(Default)]
-struct Wide {
-    handles: Vec<usize>,
-    numbers: HashMap<usize, c_int>,
-}
-
-static WIDE: LazyLock<RwLock<Wide>> = LazyLock::new(RwLock::default);
-
-/// Numbers of wide handles count down from here, so they meet neither narrow handles nor small negative constants.
-const FIRST_WIDE: c_int = -1_000_000;
-
-fn to_int(handle: usize) -> c_int {
-    if let Ok(narrow) = c_int::try_from(handle) {
-        return narrow;
-    }
-    if let Some(&number) = WIDE.read().unwrap_or_else(|e| e.into_inner()).numbers.get(&handle) {
-        return number;
-    }
-    let mut wide = WIDE.write().unwrap_or_else(|e| e.into_inner());
-    if let Some(&number) = wide.numbers.get(&handle) {
-        return number;
-    }
-    let number = FIRST_WIDE - c_int::try_from(wide.handles.len()).expect("fewer than 2^31 handles");
-    wide.handles.push(handle);
-    wide.numbers.insert(handle, number);
-    number
-}
-
-fn from_int(number: c_int) -> usize {
-    if let Ok(narrow) = usize::try_from(number) {
-        return narrow;
-    }
-    let wide = WIDE.read().unwrap_or_else(|e| e.into_inner());
-    let index = usize::try_from(i64::from(FIRST_WIDE) - i64::from(number)).ok();
-    // No such handle: a value that every check of a handle refuses.
-    index.and_then(|i| wide.handles.get(i).copied()).unwrap_or(0)
 }
 
 macro_rules! conversions {

@@ -3,10 +3,11 @@
 //! Other MPIs write long options with one dash (`-np`) or two (`--np`). Options are therefore brought to one form by
 //! the table before `clap` reads them, up to the program's name; the rest of a block is the program's.
 
+use crate::option_files;
 use clap::{Arg, ArgAction, Command};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Ends the launcher before a job runs: a message and the exit code.
@@ -24,7 +25,8 @@ impl Stop {
         Self { message: format!("mpirun: {message}\n"), code }
     }
 
-    fn usage(message: impl Display) -> Self {
+    /// Makes a failure of the way in which a command was called.
+    pub fn usage(message: impl Display) -> Self {
         Self::new(crate::USAGE, message)
     }
 
@@ -66,6 +68,11 @@ const FLAGS: &[Flag] = &[
     flag("genvall", &["envall"], &[], "Pass on the whole environment [default]"),
     flag("genvnone", &["envnone"], &[], "Pass on nothing of the environment but PATH, HOME and WEFT_ variables"),
     flag("genvlist", &["envlist"], &["NAME,…"], "Pass on these environment variables only"),
+    flag("soft", &[], &["SET"], "Allowed numbers of ranks, like 2:10:2,7; the largest of them up to that of -n is taken"),
+    flag("arch", &[], &["NAME"], "The architecture the program is for, which must be this machine's"),
+    flag("path", &[], &["DIRECTORY:…"], "Look for the program here before PATH"),
+    flag("file", &[], &["FILE"], "Read further options from FILE; those on the command line go before"),
+    flag("configfile", &[], &["FILE"], "Read options and programs from FILE, a program on each line, instead of the command line"),
     flag("wdir", &["wd"], &["DIRECTORY"], "Run the ranks in DIRECTORY"),
     flag("bind-to", &[], &["core|none"], "Bind each worker to a processor, or none [default: core if the job uses all of them]"),
     flag("workers", &[], &["N"], "Run the ranks on N processors [default: all usable ones]"),
@@ -113,6 +120,8 @@ pub struct Block {
     pub program: OsString,
     /// Its arguments.
     pub arguments: Vec<OsString>,
+    /// `-path`
+    pub search: Option<OsString>,
     /// `-wdir`
     pub directory: Option<PathBuf>,
     /// `-initial-errhandler` and `-memory-alloc-kinds`, by their info keys.
@@ -286,6 +295,49 @@ where
     })
 }
 
+/// Returns the largest number of ranks of a set, a list of Fortran's triplets, that is at most `most`; without `most`
+/// there are to be as many as usable processors.
+fn soft(set: &str, most: Option<u32>) -> Result<u32, Stop> {
+    let most = most.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get() as u32));
+    let wrong = |triplet: &str, why: &str| Stop::usage(format!("-soft {set}: {triplet:?} {why}"));
+    let mut best = None;
+    for triplet in set.split(',') {
+        let numbers: Result<Vec<i64>, _> = triplet.split(':').map(|number| number.trim().parse()).collect();
+        let (first, last, stride) = match numbers.as_deref() {
+            Ok(&[only]) => (only, only, 1),
+            Ok(&[first, last]) => (first, last, 1),
+            Ok(&[first, last, stride]) => (first, last, stride),
+            _ => return Err(wrong(triplet, "is no number, FIRST:LAST or FIRST:LAST:STRIDE")),
+        };
+        if stride == 0 || first != last && (last > first) != (stride > 0) {
+            return Err(wrong(triplet, "does not lead from its first to its last number"));
+        }
+        // The set as an ascending one, wide enough for any bounds; what is above `most` does not count.
+        let (first, last, stride) = (i128::from(first), i128::from(last), i128::from(stride));
+        let steps = (last - first) / stride;
+        let (low, stride) = if stride > 0 { (first, stride) } else { (first + stride * steps, -stride) };
+        let room = i128::from(most) - low;
+        let found = (room >= 0).then(|| low + stride * (room / stride).min(steps)).filter(|found| *found > 0);
+        best = best.max(found);
+    }
+    best.map(|best| best as u32)
+        .ok_or_else(|| Stop::usage(format!("-soft {set}: has no number from 1 to {most}, that of -n")))
+}
+
+/// Checks that an architecture is this machine's.
+fn check_architecture(name: &str) -> Result<(), Stop> {
+    let own = std::env::consts::ARCH;
+    let other_names: &[&str] = match own {
+        "x86_64" => &["x86-64", "amd64"],
+        "aarch64" => &["arm64"],
+        _ => &[],
+    };
+    if [own].iter().chain(other_names).any(|known| known.eq_ignore_ascii_case(name)) {
+        return Ok(());
+    }
+    Err(Stop::usage(format!("-arch {name}: there is no such host; this one is {own}")))
+}
+
 /// Checks that a host named is this one: jobs on several hosts cannot be started yet.
 fn check_hosts(list: &OsStr) -> Result<(), Stop> {
     let own = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -314,7 +366,20 @@ fn launch_info(handler: Option<&OsString>, kinds: Option<&OsString>) -> Result<V
 
 /// Reads one block's options into `line` and returns its program.
 fn parse_block(line: &mut CommandLine, arguments: &[OsString]) -> Result<Block, Stop> {
-    let (options, rest) = normalise(arguments);
+    let (mut options, rest) = normalise(arguments);
+    if let Some(place) = options.iter().rposition(|option| option == "--file") {
+        let file = options.get(place + 1).cloned().unwrap_or_default();
+        let words = option_files::options(Path::new(&file))?;
+        let (more, rest) = normalise(&words);
+        if let Some(word) = rest.first() {
+            let (file, word) = (file.to_string_lossy(), word.to_string_lossy());
+            return Err(Stop::usage(format!(
+                "-file {file}: {word:?} is no option; -configfile names programs"
+            )));
+        }
+        // Of an option that is given twice the last one holds.
+        options.splice(0..0, more);
+    }
     let matches = command().try_get_matches_from(options).map_err(|error| {
         let text = error.render().to_string();
         Stop::usage(text.trim_end().trim_start_matches("error: "))
@@ -409,7 +474,16 @@ fn parse_block(line: &mut CommandLine, arguments: &[OsString]) -> Result<Block, 
             "environment variable {text:?}: no name for a variable; write NAME=VALUE"
         )));
     }
-    let ranks = last("np").map(|value| number("-n", value)).transpose()?;
+    if last("configfile").is_some() {
+        return Err(Stop::usage("-configfile: takes the place of the whole command line; give nothing else"));
+    }
+    let mut ranks = last("np").map(|value| number("-n", value)).transpose()?;
+    if let Some(set) = last("soft") {
+        ranks = Some(soft(&set.to_string_lossy(), ranks)?);
+    }
+    if let Some(name) = last("arch") {
+        check_architecture(&name.to_string_lossy())?;
+    }
     let Some((program, arguments)) = rest.split_first() else {
         return Err(Stop::usage(
             "no program given; write mpirun -n 4 ./a.out (mpirun -h explains the options)",
@@ -417,7 +491,8 @@ fn parse_block(line: &mut CommandLine, arguments: &[OsString]) -> Result<Block, 
     };
     let directory = last("wdir").map(PathBuf::from);
     let info = launch_info(last("initial-errhandler"), last("memory-alloc-kinds"))?;
-    Ok(Block { ranks, environment, program: program.clone(), arguments: arguments.to_vec(), directory, info })
+    let (program, arguments, search) = (program.clone(), arguments.to_vec(), last("path").cloned());
+    Ok(Block { ranks, environment, program, arguments, search, directory, info })
 }
 
 /// Reads the command line.
@@ -426,6 +501,17 @@ fn parse_block(line: &mut CommandLine, arguments: &[OsString]) -> Result<Block, 
 /// Help and version texts, and what is wrong.
 pub fn parse(arguments: Vec<OsString>) -> Result<CommandLine, Stop> {
     let mut line = CommandLine::default();
+    let file = match arguments.as_slice() {
+        [option, file] if ["-configfile", "--configfile"].iter().any(|name| option == name) => {
+            Some(file.clone())
+        }
+        [only] => only.to_string_lossy().trim_start_matches('-').strip_prefix("configfile=").map(Into::into),
+        _ => None,
+    };
+    let arguments = match file {
+        Some(file) => option_files::programs(Path::new(&file))?,
+        None => arguments,
+    };
     for block in arguments.split(|argument| argument == ":") {
         let block = parse_block(&mut line, block)?;
         line.blocks.push(block);
@@ -508,6 +594,31 @@ mod tests {
     }
 
     #[test]
+    fn soft_takes_the_largest_allowed_number() {
+        for (set, most, ranks) in [
+            ("0:100", 7, 7),
+            ("2:10:2,7", 7, 7),
+            ("2:10:2,7", 6, 6),
+            ("2:10:2,7", 9, 8),
+            ("2:10:2,7", 100, 10),
+            ("1,2,4,8,16", 15, 8),
+            ("10:2:-4", 9, 6),
+            ("10:2:-4", 5, 2),
+            ("-5:5:5", 4, 0),
+            ("3", 3, 3),
+            ("9223372036854775807,2", 8, 2),
+            ("-9223372036854775808:9223372036854775807,3", 8, 8),
+        ] {
+            let got = soft(set, Some(most)).ok();
+            assert_eq!(got, (ranks > 0).then_some(ranks), "{set} up to {most}");
+        }
+        let own = std::env::consts::ARCH;
+        let blocks = line(&format!("-soft 1 -arch {own} -path /a:/b a : -n 9 -soft 2:6:3 b")).unwrap().blocks;
+        assert_eq!((blocks[0].ranks, blocks[1].ranks), (Some(1), Some(5)));
+        assert_eq!(blocks[0].search, Some("/a:/b".into()));
+    }
+
+    #[test]
     fn mistakes_name_the_value() {
         for (text, part) in [
             ("-n 0 a", "-n 0"),
@@ -521,6 +632,13 @@ mod tests {
             ("-initial-errhandler none a", "mpi_errors_return"),
             ("-hosts far a", "host far"),
             ("--nonsense a", "--nonsense"),
+            ("-n 4 -soft 2:x a", "\"2:x\" is no number"),
+            ("-n 4 -soft 4:2:1 a", "does not lead"),
+            ("-n 4 -soft 0,-3,5:9 a", "no number from 1 to 4"),
+            ("-n 4 -arch power9 a", "-arch power9"),
+            ("-n 1 -configfile x a", "give nothing else"),
+            ("-configfile /absent/file", "/absent/file"),
+            ("-n 1 -file /absent/file a", "/absent/file"),
             ("-n 1 a : b", "b: no number of ranks"),
             ("-n 1 a :", "no program"),
         ] {

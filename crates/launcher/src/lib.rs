@@ -4,6 +4,7 @@ pub mod check;
 pub mod flags;
 pub mod info;
 pub mod install;
+pub mod option_files;
 pub mod output;
 pub mod plan;
 pub mod report;

@@ -101,6 +101,10 @@ fn find_programs(
         if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
             return Err(Stop::new(crate::USAGE, format!("-wdir {}: no such directory", directory.display())));
         }
+        let search = match &block.search {
+            Some(first) => [first.as_os_str(), &search].join(OsStr::new(":")),
+            None => search.clone(),
+        };
         let program = resolve::find(&block.program, directory, &search)?;
         reasons.extend(resolve::judge(&program, ranks_as)?.into_iter().flatten());
         let arguments = [block.program.clone()].into_iter().chain(block.arguments.iter().cloned()).collect();

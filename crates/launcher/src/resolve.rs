@@ -33,7 +33,7 @@ pub fn find(program: &OsStr, directory: Option<&Path>, search: &OsStr) -> Result
         return found.map(|path| absolute(&path)).ok_or_else(|| {
             let remedy =
                 if name.exists() { format!("; there is ./{shown} here, name it so") } else { String::new() };
-            Stop::new(NOT_FOUND, format!("{shown}: no such program in PATH{remedy}"))
+            Stop::new(NOT_FOUND, format!("{shown}: no such program in PATH (or -path){remedy}"))
         });
     }
     // Relative names are looked up where the ranks will run, as peers do, then where mpirun was called.

@@ -58,5 +58,6 @@ pub mod statuses;
 pub mod strings;
 pub mod topologies;
 pub mod type_attributes;
+pub mod wide_handles;
 pub mod window_attributes;
 pub mod windows;
