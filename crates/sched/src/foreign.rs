@@ -107,7 +107,7 @@ pub(crate) fn set_room(cores: i32) {
 /// from running, perhaps the one it waits for.
 #[inline]
 pub fn is_crowded() -> bool {
-    BELONGING.load(Ordering::Relaxed) as i32 > ROOM.load(Ordering::Relaxed)
+    BELONGING.load(Ordering::Relaxed) as i32 > ROOM.load(Ordering::Relaxed) || crate::idle::is_crowded()
 }
 
 /// Tells whether a foreign thread belongs to a rank.

@@ -25,6 +25,8 @@ mod context;
 #[cfg(not(loom))]
 mod foreign;
 #[cfg(not(loom))]
+mod idle;
+#[cfg(not(loom))]
 mod limits;
 #[cfg(not(loom))]
 mod monitor;
@@ -41,6 +43,8 @@ mod worker;
 
 #[cfg(not(loom))]
 pub use foreign::{announce, any_announced, inherit, withdraw};
+#[cfg(not(loom))]
+pub use idle::{Source, set_source};
 #[cfg(not(loom))]
 pub use pool::{
     Config, Scheduler, allow_executable_stacks, expect_events, finish_current_rank, home_worker, on_deadlock,

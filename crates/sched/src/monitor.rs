@@ -128,6 +128,10 @@ fn is_deadlock(pool: &'static Pool) -> bool {
 
 /// Takes a census; `None` if a worker or a thread of a rank does not rest, or if others are announced who could wake one.
 fn census(pool: &'static Pool) -> Option<Census> {
+    // Others could still send.
+    if crate::idle::source().is_some() {
+        return None;
+    }
     let possible =
         !REPORT.load(Ordering::Acquire).is_null() && EXPECTED.load(Ordering::SeqCst) == 0 && pool.alive() > 0;
     if !possible {

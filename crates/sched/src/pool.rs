@@ -14,6 +14,7 @@ use weft_sys::{cpu, futex, process};
 
 use crate::context;
 use crate::foreign;
+use crate::idle;
 use crate::limits;
 use crate::monitor;
 use crate::stacks::Stacks;
@@ -170,7 +171,7 @@ pub fn start(config: Config) -> Result {
         .collect();
     let pool: &'static Pool = Box::leak(Box::new(pool));
     for worker in workers {
-        worker.set_several(homes > 1);
+        worker.set_several(homes > 1 || idle::source().is_some());
     }
     for _ in 0..homes {
         pool.add_worker()?;
@@ -180,6 +181,7 @@ pub fn start(config: Config) -> Result {
         .map_err(|e| limits::no_thread("the monitor", &e))?;
     let taken = if user { homes } else { ranks };
     foreign::set_room(cores as i32 - taken as i32);
+    idle::count_cores(homes);
     POOL.store(core::ptr::from_ref(pool).cast_mut(), Ordering::Release);
     Ok(())
 }
@@ -234,6 +236,19 @@ impl Pool {
 
     pub(crate) fn threads(&'static self) -> &'static [Thread] {
         &self.threads
+    }
+
+    /// Tells the workers that what they wait for may come from another process.
+    pub(crate) fn expect_company(&self) {
+        self.workers.iter().for_each(|worker| worker.set_several(true));
+    }
+
+    /// Wakes a home worker that sleeps, other than the given one, so that it sleeps where wake-ups from outside come.
+    pub(crate) fn wake_successor(&self, left: usize) {
+        let sleeper = self.workers[..self.homes].iter().find(|w| w.index != left && w.is_asleep());
+        if let Some(sleeper) = sleeper {
+            sleeper.wake();
+        }
     }
 
     pub(crate) fn worker_sleeps(&self) {

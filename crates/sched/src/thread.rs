@@ -11,6 +11,7 @@ use weft_sys::futex;
 
 use crate::context::{self, Context};
 use crate::foreign::is_crowded;
+use crate::idle;
 use crate::state::{PARKED, ParkState};
 use crate::worker::Worker;
 
@@ -177,8 +178,19 @@ impl Thread {
         if self.state.unpark() {
             match self.home_worker {
                 Some(home) => home.destination().enqueue(Chain::one(self)),
-                None => futex::wake(&self.state.0, 1),
+                None => self.wake_kernel_thread(),
             }
+        }
+    }
+
+    #[cold]
+    fn wake_kernel_thread(&self) {
+        if known().is_some_and(|me| core::ptr::eq(me, self)) {
+            return; // It found its own wake-up while it polled.
+        }
+        futex::wake(&self.state.0, 1);
+        if let Some(source) = idle::source() {
+            source.wake();
         }
     }
 
@@ -219,8 +231,13 @@ impl Thread {
         // Only this thread writes the word.
         let sleeps = self.sleeps.load(Ordering::Relaxed);
         self.sleeps.store(sleeps.wrapping_add(1), Ordering::SeqCst);
-        while self.state.0.load(Ordering::Acquire) == PARKED {
-            futex::wait(&self.state.0, PARKED);
+        match idle::source() {
+            Some(source) => idle::sleep(source, &|| self.state.0.load(Ordering::SeqCst) == PARKED),
+            None => {
+                while self.state.0.load(Ordering::Acquire) == PARKED {
+                    futex::wait(&self.state.0, PARKED);
+                }
+            }
         }
         self.sleeps.store(sleeps.wrapping_add(2), Ordering::SeqCst);
     }
@@ -359,6 +376,9 @@ fn spin_long(done: &mut impl FnMut() -> bool) -> bool {
         }
         if !may_spin() || weft_sys::clock::ticks() > end {
             return false;
+        }
+        if let Some(source) = idle::source() {
+            source.poll();
         }
         if is_crowded() {
             weft_sys::cpu::yield_core();

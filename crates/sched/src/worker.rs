@@ -26,6 +26,7 @@ use weft_sys::{clock, cpu, futex};
 
 use crate::context::{self, Context};
 use crate::foreign::is_crowded;
+use crate::idle;
 use crate::pool::Pool;
 use crate::ready::{Ready, SLEEPING};
 use crate::thread::{Thread, known};
@@ -123,7 +124,9 @@ impl Worker {
 
     #[cold]
     fn wake_kernel_thread(&self) {
-        futex::wake(self.ready.sleep_word(), 1);
+        if !idle::wake_keeper(self.index) {
+            futex::wake(self.ready.sleep_word(), 1);
+        }
     }
 
     // --- switching -------------------------------------------------------------------------------------------
@@ -237,6 +240,7 @@ impl Worker {
             if self.has_substitute() {
                 self.set_substitute(None);
             }
+            let source = idle::source();
             let end = clock::ticks() + POLL_US.get() * clock::ticks_per_us();
             loop {
                 for _ in 0..32 {
@@ -247,6 +251,11 @@ impl Worker {
                 }
                 if clock::ticks() > end {
                     break;
+                }
+                if let Some(source) = source
+                    && source.poll()
+                {
+                    continue;
                 }
                 if is_crowded() {
                     cpu::yield_core();
@@ -259,7 +268,9 @@ impl Worker {
         if self.ready.fall_asleep() {
             let word = self.ready.sleep_word();
             pool.worker_sleeps();
-            while word.load(Ordering::Acquire) == SLEEPING {
+            // Who sleeps as the keeper may come back because another worker has become it.
+            let is_idle = || word.load(Ordering::SeqCst) == SLEEPING;
+            while is_idle() && !idle::keep(self.index, &is_idle) {
                 if !futex::wait_for(word, SLEEPING, Some(Duration::from_secs(3600))) {
                     break;
                 }

@@ -1,0 +1,153 @@
+//! Wake-ups that come from outside of the process: who looks for them, and where a process sleeps that has nothing to do.
+//!
+//! What brings them is a [`Source`], for instance a device that receives messages; this module knows no more of it than
+//! that somebody must poll it. Without one nothing here runs.
+//!
+//! - A thread without a worker polls before it sleeps, and sleeps in the source.
+//! - A worker with nothing to run polls for a while. Then one of them, the *keeper*, sleeps in the source and the others at
+//!   their own word. A keeper that has something to run wakes another worker that sleeps, so that the place is taken again.
+//! - While all compute, a thread of its own looks now and then, so that messages that need no rank's help go on.
+//!
+//! Races closed:
+//! - *Woken while falling asleep in the source*: whoever wakes a thread changes its word first and then wakes the source;
+//!   the source asks for the word once its own wake-ups are not missed any more. A worker has in addition named itself
+//!   keeper before that, and who wakes it looks for the keeper after changing its word, both sequentially consistent.
+
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use core::time::Duration;
+use std::sync::OnceLock;
+
+use weft_sys::process::SignalsBlocked;
+
+use crate::pool::pool;
+
+/// What brings wake-ups from outside of the process. All functions may be called by many threads at once.
+pub trait Source: Sync {
+    /// Looks whether something came, and does what is to be done about it. Returns whether there was anything.
+    fn poll(&self) -> bool;
+
+    /// Sleeps until something may have come, [`Source::wake`] is called, or the time is over; may return early. Once
+    /// neither can be missed any more, asks `is_idle` whether to sleep at all.
+    fn sleep(&self, limit: Duration, is_idle: &dyn Fn() -> bool);
+
+    /// Wakes all who sleep in [`Source::sleep`]. Cheap if nobody does.
+    fn wake(&self);
+}
+
+static SOURCE: OnceLock<&'static dyn Source> = OnceLock::new();
+/// How many processes of the job share the cores.
+static PROCESSES: AtomicU32 = AtomicU32::new(1);
+/// They need more cores than there are.
+static CROWDED: AtomicBool = AtomicBool::new(false);
+/// The number of the worker that sleeps in the source, plus one.
+static KEEPER: AtomicUsize = AtomicUsize::new(0);
+/// How many threads sleep in the source.
+static SERVING: AtomicU32 = AtomicU32::new(0);
+
+/// A sleep in the source ends after this time at the latest, should anybody forget to wake.
+const LIMIT: Duration = Duration::from_secs(1);
+
+/// Says what brings wake-ups from outside, and how many `processes` like this one share the cores: if they are more than
+/// the cores, nobody spins for long. Once per process; call it before ranks run.
+///
+/// A process with a source reports no deadlock: whether somebody elsewhere will still send, it cannot know. That would need
+/// a census over all processes of the job, with the messages on their way between them counted.
+pub fn set_source(source: &'static dyn Source, processes: u32) {
+    if SOURCE.set(source).is_err() {
+        return;
+    }
+    PROCESSES.store(processes, Ordering::Relaxed);
+    count_cores(crate::workers());
+    if let Some(pool) = pool() {
+        pool.expect_company();
+    }
+    // Programs do not expect their signal handlers to run on a thread of ours.
+    let _blocked = SignalsBlocked::new();
+    // Without this thread messages wait until a rank is in the library; nothing else depends on it.
+    let _ = std::thread::Builder::new().name("weft-progress".into()).stack_size(256 << 10).spawn(progress);
+}
+
+/// Returns the source.
+#[inline]
+pub(crate) fn source() -> Option<&'static dyn Source> {
+    SOURCE.get().copied()
+}
+
+/// Notes whether there is a core for each thread of the processes, of which each has that many workers.
+pub(crate) fn count_cores(workers: usize) {
+    let processes = PROCESSES.load(Ordering::Relaxed) as usize;
+    if processes > 1 {
+        let wanted = processes.saturating_mul(workers.max(1));
+        CROWDED.store(wanted > weft_machine::usable_cores().max(1), Ordering::Relaxed);
+    }
+}
+
+/// Tells whether other processes need the cores.
+#[inline]
+pub(crate) fn is_crowded() -> bool {
+    CROWDED.load(Ordering::Relaxed)
+}
+
+/// Sleeps in the source while `is_idle`.
+pub(crate) fn sleep(source: &dyn Source, is_idle: &dyn Fn() -> bool) {
+    while is_idle() {
+        if !source.poll() {
+            SERVING.fetch_add(1, Ordering::Relaxed);
+            source.sleep(LIMIT, is_idle);
+            SERVING.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// As [`sleep`], for a worker, if no other is the keeper. Returns false, without having slept, if one is.
+pub(crate) fn keep(worker: usize, is_idle: &dyn Fn() -> bool) -> bool {
+    let Some(source) = source() else { return false };
+    if KEEPER.compare_exchange(0, worker + 1, Ordering::SeqCst, Ordering::Relaxed).is_err() {
+        return false;
+    }
+    sleep(source, is_idle);
+    KEEPER.store(0, Ordering::SeqCst);
+    if let Some(pool) = pool() {
+        pool.wake_successor(worker);
+    }
+    true
+}
+
+/// Wakes a worker, whose word has been changed, if it is the keeper. Returns whether it is: then it does not sleep at its
+/// word before it has looked at that again.
+pub(crate) fn wake_keeper(worker: usize) -> bool {
+    let Some(source) = source().filter(|_| KEEPER.load(Ordering::SeqCst) == worker + 1) else { return false };
+    source.wake();
+    true
+}
+
+/// How often the progress thread looks, and how rarely when it finds nothing.
+const OFTEN: Duration = Duration::from_millis(1);
+const RARELY: Duration = Duration::from_millis(32);
+/// How many polls in vain end a stretch of work.
+const IN_VAIN: u32 = 200;
+
+/// Polls while nobody else has time to.
+fn progress() {
+    let Some(source) = source() else { return };
+    let mut pause = OFTEN;
+    loop {
+        std::thread::sleep(pause);
+        let mut found = false;
+        if SERVING.load(Ordering::Relaxed) == 0 {
+            let mut vain = 0;
+            while vain < IN_VAIN {
+                if source.poll() {
+                    found = true;
+                    vain = 0;
+                } else if !found {
+                    break;
+                } else {
+                    vain += 1;
+                    core::hint::spin_loop();
+                }
+            }
+        }
+        pause = if found { OFTEN } else { (pause * 2).min(RARELY) };
+    }
+}
