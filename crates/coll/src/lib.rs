@@ -16,6 +16,7 @@
 //!
 //! - `operation`: what a rank contributes and receives. `plan`: the schedule of an operation.
 //! - `schedule`: steps and what they wait for, pure. `meeting`: one execution, shared by all members; who does which step.
+//! - `light`: nonblocking operations with little data, without schedule. `pending`: a rank's part in either.
 //! - `perform`: what the steps do. `nonblocking`: starting them.
 //!
 //! What this crate does not know: handles, communicators, error handlers, messages.
@@ -33,12 +34,14 @@ mod bytes;
 mod call;
 mod checking;
 mod gather;
+mod light;
 pub mod lines;
 mod meeting;
 mod nonblocking;
 pub mod offer;
 mod operation;
 pub mod pattern;
+mod pending;
 mod perform;
 mod plan;
 mod reduce;
@@ -54,7 +57,8 @@ mod team;
 
 pub use buffer::{Data, Operator};
 pub use call::Call;
-pub use meeting::{NOBODY, Pending};
+pub use meeting::NOBODY;
 pub use nonblocking::Prepared;
 pub use operation::{Buffers, Neighbors, Operation, Root};
+pub use pending::Pending;
 pub use team::Team;

@@ -307,7 +307,7 @@ fn agree(one: &Contribution, other: &Contribution) -> bool {
 }
 
 #[cold]
-fn mismatch(member: u32, mine: Description, other: u32, theirs: Description) -> Error {
+pub(crate) fn mismatch(member: u32, mine: Description, other: u32, theirs: Description) -> Error {
     Error::new(
         MPI_ERR_OTHER,
         format!(
@@ -318,7 +318,7 @@ fn mismatch(member: u32, mine: Description, other: u32, theirs: Description) -> 
 }
 
 /// One member's part in a meeting.
-pub struct Pending {
+pub(crate) struct Joined {
     meeting: Arc<Meeting>,
     member: u32,
     over: AtomicBool,
@@ -328,7 +328,7 @@ pub struct Pending {
     waits: AtomicBool,
 }
 
-impl Pending {
+impl Joined {
     pub(crate) fn new(meeting: Arc<Meeting>, member: u32, arrival: &Arrival) -> Self {
         let over = AtomicBool::new(arrival.is_over);
         Self { meeting, member, over, seen: AtomicU32::new(arrival.seen), waits: AtomicBool::new(false) }
@@ -337,7 +337,7 @@ impl Pending {
     /// Does what can be done. Returns whether the member's part is over: its buffers are its own again.
     ///
     /// If not, `waiter` is unparked as soon as another call could get further; it stays registered until
-    /// [`Pending::leave`].
+    /// [`Joined::leave`].
     pub fn advance(&self, waiter: Option<&'static Thread>) -> bool {
         let meeting = &*self.meeting;
         if self.over.load(Ordering::Relaxed) || meeting.finished.load(Ordering::Acquire) {
@@ -368,7 +368,7 @@ impl Pending {
     /// Waits until the member's part is over.
     ///
     /// # Errors
-    /// As [`Pending::result`].
+    /// As [`Joined::result`].
     pub fn wait(&self) -> Result {
         let thread = weft_sched::current();
         weft_sched::wait_until(|| self.advance(Some(thread)));

@@ -1,16 +1,19 @@
 //! Starting operations that outlive the call, and the blocking forms by way of [`Operation`].
 
 use crate::call::{Call, Description};
-use crate::meeting::{Meeting, Pending};
+use crate::light::{Stay, is_light};
+use crate::meeting::{Joined, Meeting};
 use crate::operation::{Contribution, Operation, Root};
+use crate::pending::Pending;
 use crate::plan::{Choice, Members};
 use crate::reduction::span;
 use crate::selection;
-use crate::shared::Shared;
+use crate::shared::{Shared, Started};
 use crate::team::Team;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use weft_base::Result;
+use weft_base::collectives::Algorithm;
 
 /// A rank's part in an operation that can be started again and again (a persistent one).
 pub struct Prepared {
@@ -40,10 +43,14 @@ impl Prepared {
             Some(shared) => {
                 let found = shared.board.lock().find(key);
                 // The memory for many members is not to be allocated under the lock.
-                found.unwrap_or_else(|| {
-                    let meeting = create();
+                let found = found.unwrap_or_else(|| {
+                    let meeting = Started::Meeting(create());
                     shared.board.lock().find_or_add(key, meeting)
-                })
+                });
+                match found {
+                    Started::Meeting(meeting) => meeting,
+                    Started::Light(_) => unreachable!("who finds one takes part in it"),
+                }
             }
         };
         let choose = || {
@@ -60,38 +67,100 @@ impl Prepared {
         {
             shared.board.lock().remove(key);
         }
-        Pending::new(meeting, self.member, &arrival)
+        Joined::new(meeting, self.member, &arrival).into()
     }
+}
+
+/// Tells whether pieces are exchanged in place.
+fn is_swap(operation: &Operation<'_>) -> bool {
+    operation.send.is_none() && matches!(operation.call, Call::Alltoall | Call::Alltoallv | Call::Alltoallw)
 }
 
 impl Team {
     /// Starts an operation. Ranks' calls of this and of [`Team::prepare`] match in their order.
     pub fn start(&self, operation: &Operation<'_>) -> Pending {
-        let prepared = self.prepare(operation, &[]);
-        prepared.meet((prepared.number, 0))
+        let number = self.next_call();
+        if let Some(stay) = self.start_light(operation, (number, 0)) {
+            return stay.into();
+        }
+        self.prepare_as(operation, &[], number).meet((number, 0))
     }
 
-    /// Prepares an operation that can be started again and again. Waits for nobody. Of ranks with different `hints` the
-    /// first to start decides for all.
-    pub fn prepare(&self, operation: &Operation<'_>, hints: &[(String, String)]) -> Prepared {
+    /// Starts an operation with little data, if it is one: the first to start decides for all.
+    fn start_light(&self, operation: &Operation<'_>, key: (u64, u64)) -> Option<Stay> {
+        let shared = self.shared_by_all().filter(|_| !self.members().are_two_groups())?;
+        let found = shared.board.lock().find(key);
+        let found = match found {
+            Some(found) => found,
+            None => {
+                if !is_light(operation) || !self.is_for_slots(operation) {
+                    return None;
+                }
+                let made = shared.lights.take(self.size());
+                let found = shared.board.lock().find_or_add(key, Started::Light(made.clone()));
+                if !matches!(&found, Started::Light(light) if Arc::ptr_eq(light, &made)) {
+                    shared.lights.put(made);
+                }
+                found
+            }
+        };
+        let Started::Light(light) = found else { return None };
+        let (description, is_root) = self.describe(operation);
+        let (stay, is_last) = light.arrive(shared, self.rank(), operation, description, is_root);
+        if is_last {
+            shared.board.lock().remove(key);
+        }
+        Some(stay)
+    }
+
+    /// Tells whether the table sends the operation through slots where it has slots; reductions must then combine as the
+    /// blocking form does.
+    fn is_for_slots(&self, operation: &Operation<'_>) -> bool {
+        let step = self.step(operation.call, self.bytes(operation));
+        let one = || [&operation.send, &operation.receive].into_iter().find_map(|buffers| buffers.whole());
+        !matches!(step.algorithm, Algorithm::InPlace | Algorithm::Schedule)
+            && (operation.operator.is_none()
+                || selection::is_small(step, self.size(), one().and_then(|data| span(&data))))
+    }
+
+    /// Returns the bytes by which an operation's algorithm is chosen.
+    fn bytes(&self, operation: &Operation<'_>) -> u64 {
+        let whole = [&operation.send, &operation.receive].into_iter().find_map(|buffers| buffers.whole());
+        whole.map_or(0, |data| data.bytes())
+    }
+
+    /// Describes an operation to the other ranks, and tells whether the caller is its root.
+    fn describe(&self, operation: &Operation<'_>) -> (Description, bool) {
         let (members, member) = (self.members(), self.rank());
         let root = match operation.root {
             Root::None | Root::Elsewhere => None,
             Root::Rank(rank) => Some(members.peers(member).start + rank),
             Root::Here => Some(member),
         };
+        let in_place = is_swap(operation);
         // The first piece says it all in a reduction, for which alone this matters.
-        let one = [&operation.send, &operation.receive].into_iter().find_map(|buffers| buffers.whole());
-        let in_place = operation.send.is_none()
-            && matches!(operation.call, Call::Alltoall | Call::Alltoallv | Call::Alltoallw);
-        let bytes = match operation.operator {
-            Some(_) => one.map_or(0, |data| data.bytes()),
-            None => u64::from(in_place),
+        let bytes = if operation.operator.is_some() { self.bytes(operation) } else { u64::from(in_place) };
+        (Description::new(operation.call, root, bytes), root == Some(member))
+    }
+
+    /// Prepares an operation that can be started again and again. Waits for nobody. Of ranks with different `hints` the
+    /// first to start decides for all.
+    pub fn prepare(&self, operation: &Operation<'_>, hints: &[(String, String)]) -> Prepared {
+        self.prepare_as(operation, hints, self.next_call())
+    }
+
+    fn prepare_as(&self, operation: &Operation<'_>, hints: &[(String, String)], number: u64) -> Prepared {
+        let (members, member) = (self.members(), self.rank());
+        let root = match operation.root {
+            Root::None | Root::Elsewhere => None,
+            Root::Rank(rank) => Some(members.peers(member).start + rank),
+            Root::Here => Some(member),
         };
-        let description = Description::new(operation.call, root, bytes);
+        let one = [&operation.send, &operation.receive].into_iter().find_map(|buffers| buffers.whole());
+        let in_place = is_swap(operation);
+        let (description, is_root) = self.describe(operation);
         let selection = if hints.is_empty() { self.selection() } else { self.selection_with(hints) };
         let step = selection.step(operation.call, one.map_or(0, |data| data.bytes()));
-        let is_root = root == Some(member);
         let choice = Choice {
             call: operation.call,
             members,
@@ -106,7 +175,7 @@ impl Team {
             shared: self.shared_by_all().cloned(),
             members,
             member,
-            number: self.next_call(),
+            number,
             starts: AtomicU64::new(0),
             contribution: Arc::new(Contribution::new(operation, description, is_root)),
             choice: (operation.root != Root::Elsewhere).then_some(choice),

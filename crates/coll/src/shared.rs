@@ -2,6 +2,7 @@
 #![allow(unsafe_code)] // Slots and loans: memory that several ranks write and read, ordered by the rendezvous or an offer.
 
 use crate::aside::Aside;
+use crate::light::{Light, Pool};
 use crate::lines::{FEW, Lines};
 use crate::meeting::Meeting;
 use crate::offer::Offer;
@@ -124,6 +125,8 @@ pub(crate) struct Shared {
     /// Nonblocking and persistent operations that not all members have started, by the number of the call and of the
     /// start.
     pub board: Lock<Board>,
+    /// Operations with little data, for reuse.
+    pub lights: Arc<Pool>,
     /// The schedules used last.
     schedules: Lock<Vec<(Choice, Arc<Schedule>)>>,
     /// Which algorithms operations take before anybody changes it.
@@ -171,6 +174,7 @@ impl Shared {
             lent: core::array::from_fn(|_| CachePadded::default()),
             waiting: WaitSet::default(),
             board: Lock::default(),
+            lights: Arc::default(),
             schedules: Lock::default(),
             selection: Selection::of(size as u32),
             changes: Lock::default(),
@@ -212,25 +216,32 @@ impl Shared {
     }
 }
 
-/// Meetings that not all members have come to. There are few, and the one that is looked for is mostly among the last.
+/// Operations that not all members have started. There are few, and the one that is looked for is mostly among the last.
 #[derive(Default)]
-pub(crate) struct Board(Vec<((u64, u64), Arc<Meeting>)>);
+pub(crate) struct Board(Vec<((u64, u64), Started)>);
+
+/// An operation that not all members have started.
+#[derive(Clone)]
+pub(crate) enum Started {
+    Meeting(Arc<Meeting>),
+    Light(Arc<Light>),
+}
 
 impl Board {
-    /// Returns the meeting with a key.
-    pub fn find(&self, key: (u64, u64)) -> Option<Arc<Meeting>> {
-        self.0.iter().rev().find(|(k, _)| *k == key).map(|(_, meeting)| meeting.clone())
+    /// Returns the operation with a key.
+    pub fn find(&self, key: (u64, u64)) -> Option<Started> {
+        self.0.iter().rev().find(|(k, _)| *k == key).map(|(_, started)| started.clone())
     }
 
-    /// Returns the meeting with a key; adds `meeting` if there is none.
-    pub fn find_or_add(&mut self, key: (u64, u64), meeting: Arc<Meeting>) -> Arc<Meeting> {
+    /// Returns the operation with a key; adds `started` if there is none.
+    pub fn find_or_add(&mut self, key: (u64, u64), started: Started) -> Started {
         self.find(key).unwrap_or_else(|| {
-            self.0.push((key, meeting.clone()));
-            meeting
+            self.0.push((key, started.clone()));
+            started
         })
     }
 
-    /// Removes the meeting with a key.
+    /// Removes the operation with a key.
     pub fn remove(&mut self, key: (u64, u64)) {
         if let Some(place) = self.0.iter().rposition(|(k, _)| *k == key) {
             self.0.swap_remove(place);

@@ -80,6 +80,15 @@ impl Work for Started {
         self.0.leave();
     }
 
+    fn is_independent(&self) -> bool {
+        self.0.is_independent()
+    }
+
+    fn wait(&self) {
+        // The result is asked for by whoever ends the request.
+        let _ = self.0.wait();
+    }
+
     fn status(&self) -> (Status, Result) {
         (Status::empty(), self.0.result())
     }

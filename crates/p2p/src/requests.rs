@@ -37,6 +37,13 @@ pub trait Work: Send + Sync {
     fn advance(&self, waiter: Option<&'static Thread>) -> bool;
     /// Forgets a waiter.
     fn leave(&self, _waiter: &'static Thread) {}
+    /// Tells whether the request completes without [`Work::advance`] being called on others, and [`Work::wait`] waits for
+    /// it.
+    fn is_independent(&self) -> bool {
+        false
+    }
+    /// Waits until the request is complete, if it is independent.
+    fn wait(&self) {}
     /// Returns the status of the complete request.
     fn status(&self) -> (Status, Result);
     /// Marks the request for cancellation.

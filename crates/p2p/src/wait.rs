@@ -6,7 +6,7 @@
 use crate::endpoint::Endpoint;
 use crate::engine::Engine;
 use crate::operation::Operation;
-use crate::requests::{COMPLETED_SEND, Completion, Slot};
+use crate::requests::{COMPLETED_SEND, Completion, Kind, Slot};
 use core::cell::Cell;
 use weft_base::constants::MPI_REQUEST_NULL;
 use weft_base::{Result, abi};
@@ -113,7 +113,7 @@ impl Engine {
         }
         for slot in slots {
             requests.operations(slot, |operation| operation.deregister(thread));
-            if let crate::requests::Kind::Work(work) = &slot.content().kind {
+            if let Kind::Work(work) = &slot.content().kind {
                 work.leave(thread);
             }
         }
@@ -136,7 +136,10 @@ impl Engine {
         }
         let slot = requests.find(handle)?;
         if !self.is_complete(me, slot) {
-            self.wait_until(me, &[slot], || self.is_complete(me, slot));
+            match &slot.content().kind {
+                Kind::Work(work) if work.is_independent() => work.wait(),
+                _ => self.wait_until(me, &[slot], || self.is_complete(me, slot)),
+            }
         }
         requests.end(slot, handle)
     }
@@ -188,7 +191,7 @@ impl Engine {
             }
             let slot = requests.find(handle)?;
             match slot.content().kind {
-                crate::requests::Kind::Work(_) => work.push(slot),
+                Kind::Work(_) => work.push(slot),
                 _ => requests.operations(slot, |operation| {
                     if !operation.is_done() {
                         work.push(slot);
@@ -196,15 +199,20 @@ impl Engine {
                 }),
             }
         }
+        let is_dependent =
+            |slot: &&Slot| matches!(&slot.content().kind, Kind::Work(work) if !work.is_independent());
         // Sends and receives go on by themselves; other chapters' work may need this thread to advance it, so all of
         // it is looked at in every round.
-        if work.iter().any(|slot| matches!(slot.content().kind, crate::requests::Kind::Work(_))) {
+        if work.iter().any(is_dependent) {
             self.wait_until(me, &work, || {
                 work.iter().filter(|slot| !self.is_complete(me, slot)).count() == 0
             });
         } else {
             for slot in work {
-                requests.operations(slot, |operation| self.wait(me, operation));
+                match &slot.content().kind {
+                    Kind::Work(work) => work.wait(),
+                    _ => requests.operations(slot, |operation| self.wait(me, operation)),
+                }
             }
         }
         Ok(())
