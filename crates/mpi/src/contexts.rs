@@ -38,12 +38,12 @@ pub(crate) fn spare(context: u32, number: u64) -> Option<u32> {
 /// Returns the `count`th number that node process `node` of `nodes` allocates.
 ///
 /// # Panics
-/// When all numbers are used up: a job on 4 node processes can make 33 million communicators on each.
+/// When all numbers are used up: a job on 4 node processes can make 16 million communicators on each.
 fn number_of_node(count: u32, node: u32, nodes: u32) -> u32 {
     let number = (u64::from(count) * u64::from(nodes) + u64::from(node)) * u64::from(NODE_STRIDE);
     let number = u64::from(FIRST_OF_NODES) + number;
-    // Messages use twice the number, and one more.
-    assert!(number < 1 << 31, "all context numbers are used up: too many communicators have been made");
+    // Messages use twice the number, and one more; those above are for partitioned operations.
+    assert!(number < 1 << 30, "all context numbers are used up: too many communicators have been made");
     number as u32
 }
 

@@ -83,6 +83,7 @@ pub(crate) enum Purpose {
     Leaders = 4,
     /// A leader and its side in `MPI_Intercomm_create_from_groups`.
     Side = 5,
+    // 6 is for partitioned operations, in `weft_p2p`.
 }
 
 impl Purpose {

@@ -82,7 +82,7 @@ pub fn precv_init(
     }
     let pattern = call.pattern(source, tag)?;
     let envelope = match call.source(source)? {
-        Peer::Rank(_) => Some(pattern),
+        Peer::Rank(sender) => Some((sender, pattern)),
         Peer::Nobody => None,
         Peer::Anybody => return Err(wildcard(MPI_ERR_RANK, "source is MPI_ANY_SOURCE")),
     };

@@ -105,6 +105,9 @@ impl Engine {
         let endpoints = ranks.iter().map(|&rank| Endpoint::new(rank)).collect();
         let remote = Some(Remote::new(nodes, &limits));
         let engine: &'static Self = Box::leak(Box::new(Self { endpoints, first, limits, remote }));
+        if let Some(remote) = &engine.remote {
+            remote.belong(engine);
+        }
         nodes.serve(Channel::PointToPoint, engine);
         engine
     }

@@ -13,11 +13,14 @@
 //!   all parts of the sender that overlap it have. Only the receiver's start clears the bits, before it counts the
 //!   round, so no copy is in progress then.
 //! - who copies the last part ends the round: first for the receiver, then for the sender.
+//!
+//! Ranks of different node processes share no link; see [`crate::remote`].
 #![allow(unsafe_code)] // Copies between the buffers of two ranks.
 
 use crate::endpoint::Endpoint;
 use crate::engine::Engine;
 use crate::matching::{Envelope, Holds, Queue};
+use crate::remote::{FarReceive, FarSend};
 use crate::requests::Work;
 use crate::signal::Signal;
 use core::any::Any;
@@ -36,14 +39,14 @@ const BOUNCE: usize = 64 << 10;
 
 /// A buffer in equal parts that follow each other without gaps between them.
 pub struct Parts {
-    address: *mut u8,
+    pub(crate) address: *mut u8,
     /// How many parts.
-    partitions: u32,
+    pub(crate) partitions: u32,
     /// How many elements each has.
-    count: u64,
-    datatype: Datatype,
+    pub(crate) count: u64,
+    pub(crate) datatype: Datatype,
     /// The number of data bytes of a part.
-    bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 // SAFETY: the address is that of a buffer that the creator of the value gave to whoever copies.
@@ -62,16 +65,16 @@ impl Parts {
         Self { address, partitions, count, datatype, bytes }
     }
 
-    fn total(&self) -> u64 {
+    pub(crate) fn total(&self) -> u64 {
         u64::from(self.partitions) * self.bytes
     }
 
-    fn elements(&self) -> u64 {
+    pub(crate) fn elements(&self) -> u64 {
         u64::from(self.partitions) * self.count
     }
 
     /// Returns where a part begins.
-    fn start(&self, partition: u32) -> *mut u8 {
+    pub(crate) fn start(&self, partition: u32) -> *mut u8 {
         let elements = (u64::from(partition) * self.count) as i64;
         self.address.wrapping_offset((elements * self.datatype.extent()) as isize)
     }
@@ -259,8 +262,9 @@ impl Unmatched {
 
 /// The request of `MPI_Psend_init`.
 struct Sending {
-    /// None for `MPI_PROC_NULL`.
+    /// None for `MPI_PROC_NULL`, and for a rank of another node process.
     link: Option<Arc<Link>>,
+    far: Option<Arc<FarSend>>,
     partitions: u32,
     /// The parts that are ready in this round.
     ready: Bits,
@@ -274,6 +278,9 @@ impl Sending {
     fn pready(&self, partition: u32) -> Result {
         if self.ready.insert(partition) {
             return Err(ready_already(partition));
+        }
+        if let Some(far) = &self.far {
+            far.ready(partition);
         }
         let Some(link) = &self.link else { return Ok(()) };
         {
@@ -290,15 +297,24 @@ impl Sending {
 
 impl Work for Sending {
     fn advance(&self, waiter: Option<&'static Thread>) -> bool {
+        if let Some(far) = &self.far {
+            return far.advance(waiter);
+        }
         self.side().is_none_or(|side| side.finished.watch(waiter))
     }
 
     fn leave(&self, waiter: &'static Thread) {
         self.side().inspect(|side| side.finished.leave(waiter));
+        self.far.as_ref().inspect(|far| far.leave(waiter));
     }
 
     fn status(&self) -> (Status, Result) {
-        (Status::empty(), Ok(()))
+        let result = self.far.as_ref().map_or(Ok(()), |far| far.result());
+        (Status { error: result.as_ref().err().map_or(MPI_SUCCESS, |e| e.class), ..Status::empty() }, result)
+    }
+
+    fn free(&self) {
+        self.far.as_ref().inspect(|far| far.keep());
     }
 
     fn cancel(&self) -> Result {
@@ -307,6 +323,9 @@ impl Work for Sending {
 
     fn start(&self) -> Result {
         self.ready.clear();
+        if let Some(far) = &self.far {
+            far.start();
+        }
         if let (Some(link), Some(side)) = (&self.link, self.side()) {
             side.finished.clear();
             link.left.store(u64::from(self.partitions), Ordering::Relaxed);
@@ -326,8 +345,9 @@ impl Work for Sending {
 
 /// The request of `MPI_Precv_init`.
 struct Receiving {
-    /// None for `MPI_PROC_NULL`.
+    /// None for `MPI_PROC_NULL`, and from a rank of another node process.
     link: Option<Arc<Link>>,
+    far: Option<Arc<FarReceive>>,
     partitions: u32,
 }
 
@@ -337,6 +357,9 @@ impl Receiving {
     }
 
     fn has_arrived(&self, partition: u32) -> bool {
+        if let Some(far) = &self.far {
+            return far.has_arrived(partition);
+        }
         let (Some(link), Some(side)) = (&self.link, self.side()) else { return true };
         if side.finished.is_set() {
             return true;
@@ -351,22 +374,31 @@ impl Receiving {
 
 impl Work for Receiving {
     fn advance(&self, waiter: Option<&'static Thread>) -> bool {
+        if let Some(far) = &self.far {
+            return far.advance(waiter);
+        }
         self.side().is_none_or(|side| side.finished.watch(waiter))
     }
 
     fn leave(&self, waiter: &'static Thread) {
         self.side().inspect(|side| side.finished.leave(waiter));
+        self.far.as_ref().inspect(|far| far.leave(waiter));
+    }
+
+    fn free(&self) {
+        self.far.as_ref().inspect(|far| far.keep());
     }
 
     fn status(&self) -> (Status, Result) {
+        if let Some(far) = &self.far {
+            let (sent, space, result) = far.sizes();
+            return ended(far.envelope(), sent, space, result);
+        }
         let both = (&self.link, self.link.as_ref().and_then(|link| link.sender.get()), self.side());
         let (Some(link), Some(sender), Some(receiver)) = both else {
             return (Status { source: MPI_PROC_NULL, ..Status::empty() }, Ok(()));
         };
-        let mut status = Status { source: link.envelope.source, tag: link.envelope.tag, ..Status::empty() };
-        let (sent, space) = (sender.parts.total(), receiver.parts.total());
-        status.set_bytes(sent.min(space));
-        (status, if sent == space { Ok(()) } else { Err(different_sizes(sent, space)) })
+        ended(&link.envelope, sender.parts.total(), receiver.parts.total(), Ok(()))
     }
 
     fn cancel(&self) -> Result {
@@ -374,6 +406,9 @@ impl Work for Receiving {
     }
 
     fn start(&self) -> Result {
+        if let Some(far) = &self.far {
+            far.start();
+        }
         let (Some(link), Some(side)) = (&self.link, self.side()) else { return Ok(()) };
         side.finished.clear();
         if let Some(arrived) = link.arrived.get() {
@@ -411,31 +446,41 @@ impl Engine {
         comm: abi::Comm,
     ) -> abi::Request {
         let partitions = parts.partitions;
-        let link = target.map(|rank| {
-            let side = Side { parts, finished: Signal::new(true) };
-            self.endpoint(rank).partitioned.join(envelope, side, true)
-        });
-        let work = Sending { link, partitions, ready: Bits::new(partitions) };
+        let (mut link, mut far) = (None, None);
+        match target.map(|rank| (rank, self.local(rank))) {
+            None => {}
+            Some((_, Some(endpoint))) => {
+                let side = Side { parts, finished: Signal::new(true) };
+                link = Some(endpoint.partitioned.join(envelope, side, true));
+            }
+            Some((rank, None)) => far = Some(FarSend::new(self, me, rank, envelope, parts)),
+        }
+        let work = Sending { link, far, partitions, ready: Bits::new(partitions) };
         me.requests().create_work(Arc::new(work), comm, false)
     }
 
-    /// Makes the inactive request of a partitioned receive; `envelope` has no wildcards, and is absent for
-    /// `MPI_PROC_NULL`.
+    /// Makes the inactive request of a partitioned receive from a rank of the job, with an envelope without wildcards; both
+    /// are absent for `MPI_PROC_NULL`.
     ///
     /// An error of the operation goes to `comm`.
     pub fn precv_init(
         &self,
         me: &Endpoint,
-        envelope: Option<Envelope>,
+        from: Option<(u32, Envelope)>,
         parts: Parts,
         comm: abi::Comm,
     ) -> abi::Request {
         let partitions = parts.partitions;
-        let link = envelope.map(|envelope| {
-            let side = Side { parts, finished: Signal::new(true) };
-            me.partitioned.join(envelope, side, false)
-        });
-        me.requests().create_work(Arc::new(Receiving { link, partitions }), comm, false)
+        let (mut link, mut far) = (None, None);
+        match from {
+            None => {}
+            Some((rank, envelope)) if self.is_local(rank) => {
+                let side = Side { parts, finished: Signal::new(true) };
+                link = Some(me.partitioned.join(envelope, side, false));
+            }
+            Some((rank, envelope)) => far = Some(FarReceive::new(self, me, rank, envelope, parts)),
+        }
+        me.requests().create_work(Arc::new(Receiving { link, far, partitions }), comm, false)
     }
 
     /// Says that parts of an active partitioned send may be read.
@@ -509,6 +554,14 @@ fn not_a_partitioned(handle: abi::Request, kind: &str) -> Error {
 #[cold]
 fn not_cancelled() -> Error {
     Error::new(MPI_ERR_REQUEST, "request is a partitioned operation, which cannot be cancelled; complete it")
+}
+
+/// Returns how a receive ended.
+fn ended(envelope: &Envelope, sent: u64, space: u64, result: Result) -> (Status, Result) {
+    let mut status = Status { source: envelope.source, tag: envelope.tag, ..Status::empty() };
+    status.set_bytes(sent.min(space));
+    let result = if sent == space { result } else { result.and(Err(different_sizes(sent, space))) };
+    (status, result)
 }
 
 #[cold]

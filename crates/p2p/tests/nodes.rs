@@ -689,3 +689,122 @@ fn ranks_on_threads_exchange_messages() {
         });
     }
 }
+
+/// Partitioned operations of several rounds, with different numbers of parts on both sides, some buffers with gaps.
+#[test]
+fn parts_arrive_where_they_belong() {
+    for seed in seeds(160) {
+        let _seed = Seed(seed);
+        let mut random = Random::new(seed);
+        let limits = Limits {
+            eager: 300,
+            unexpected: [0, 2000, 1 << 20][random.below(3) as usize],
+            rings: 0,
+            spins: 0,
+        };
+        let job = Job::new(Places::blocks(2, 1), Conditions::random(seed, 2), limits);
+        // In units of three bytes, which is a block of the types with gaps.
+        let (theirs, mine) =
+            ([1, 2, 6, 12][random.below(4) as usize], [1, 3, 4, 12][random.below(4) as usize]);
+        let units = 12 * (1 + random.below(400) as usize);
+        let gaps = [random.below(2) == 0, random.below(2) == 0];
+        let (mut from, mut to) = (vec![0u8; units * 5], vec![0u8; units * 5]);
+        let block = |gaps: bool| {
+            let packed = Datatype::contiguous(3, byte()).unwrap();
+            if gaps { Datatype::resized(0, 5, &packed).unwrap() } else { packed }
+        };
+        let place = |gaps: bool, i: usize| if gaps { i / 3 * 5 + i % 3 } else { i };
+        let envelope = Envelope { context: 4, source: 0, tag: 9 };
+        let parts = |memory: &mut [u8], parts: usize, gaps: bool| unsafe {
+            weft_p2p::Parts::new(memory.as_mut_ptr(), parts as u32, (units / parts) as u64, block(gaps))
+        };
+        let (sender, receiver) = ((job.engine(0), job.me(0)), (job.engine(1), job.me(1)));
+        // Whichever comes first.
+        let mut sending = None;
+        if random.below(2) == 0 {
+            sending = Some(sender.0.psend_init(
+                sender.1,
+                Some(1),
+                envelope,
+                parts(&mut from, theirs, gaps[0]),
+                MPI_COMM_WORLD,
+            ));
+        }
+        let receiving = receiver.0.precv_init(
+            receiver.1,
+            Some((0, envelope)),
+            parts(&mut to, mine, gaps[1]),
+            MPI_COMM_WORLD,
+        );
+        let sending = sending.unwrap_or_else(|| {
+            sender.0.psend_init(
+                sender.1,
+                Some(1),
+                envelope,
+                parts(&mut from, theirs, gaps[0]),
+                MPI_COMM_WORLD,
+            )
+        });
+        for round in 0..3u32 {
+            let data = content(units * 3, 0, round);
+            (0..units * 3).for_each(|i| from[place(gaps[0], i)] = data[i]);
+            let receive_first = random.below(2) == 0;
+            if receive_first {
+                receiver.0.start(receiver.1, receiving).unwrap();
+            }
+            sender.0.start(sender.1, sending).unwrap();
+            let mut order: Vec<i32> = (0..theirs as i32).collect();
+            (0..theirs).for_each(|i| order.swap(i, random.below(theirs as u64) as usize));
+            let last = order.pop().unwrap();
+            sender.0.pready(sender.1, sending, order.iter().copied()).unwrap();
+            if !receive_first {
+                receiver.0.start(receiver.1, receiving).unwrap();
+            }
+            // Everything that does not overlap the part that is missing comes.
+            let is_missing = |part: usize| {
+                let (first, end) = (part * theirs / mine, ((part + 1) * theirs).div_ceil(mine));
+                (first..end).contains(&(last as usize))
+            };
+            for part in 0..mine {
+                let mut steps = 0;
+                while !receiver.0.parrived(receiver.1, receiving, part as i32).unwrap() {
+                    job.poll();
+                    steps += 1;
+                    if is_missing(part) && steps > 200 {
+                        break;
+                    }
+                    assert!(steps < 100_000, "part {part} does not arrive");
+                }
+                assert_eq!(
+                    is_missing(part),
+                    steps > 200 && is_missing(part),
+                    "a part is there before it is ready"
+                );
+                if !is_missing(part) {
+                    let length = units * 3 / mine;
+                    let range = part * length..(part + 1) * length;
+                    assert!(range.into_iter().all(|i| to[place(gaps[1], i)] == data[i]), "part {part}");
+                }
+            }
+            assert!(!job.is_complete(0, sending) && !job.is_complete(1, receiving));
+            sender.0.pready(sender.1, sending, [last].into_iter()).unwrap();
+            for (rank, request) in [(1, receiving), (0, sending)] {
+                let mut steps = 0;
+                while !job.is_complete(rank, request) {
+                    job.poll();
+                    steps += 1;
+                    assert!(steps < 100_000, "a round does not end");
+                }
+                let completion = job.end(rank, request);
+                assert!(completion.error.is_none() && completion.handle == request);
+                if rank == 1 {
+                    let status = completion.status;
+                    assert_eq!((status.source, status.tag, status.bytes()), (0, 9, units as u64 * 3));
+                }
+            }
+            assert!((0..units * 3).all(|i| to[place(gaps[1], i)] == data[i]));
+        }
+        sender.1.requests().free(sending).unwrap();
+        receiver.1.requests().free(receiving).unwrap();
+    }
+}

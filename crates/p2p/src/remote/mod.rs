@@ -30,6 +30,7 @@
 mod arrival;
 mod backlog;
 pub mod frame;
+mod partitioned;
 pub(crate) mod pending;
 pub mod window;
 
@@ -37,12 +38,14 @@ use crate::endpoint::{Endpoint, Reference};
 use crate::engine::{Engine, Limits, Mode, finish};
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, Outcome};
+pub(crate) use partitioned::{FarReceive, FarSend};
+
 use backlog::{Backlog, Post};
 use frame::{Encoded, Frame};
 use pending::{Entry, Pending, table_of};
 use std::collections::VecDeque;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use weft_base::Error;
 use weft_base::constants::MPI_ERR_OTHER;
 use weft_sync::{CachePadded, Lock};
@@ -107,6 +110,10 @@ pub(crate) struct Remote {
     /// Jobs, and posts in all backlogs.
     left: AtomicUsize,
     any_lost: AtomicBool,
+    /// The engine this belongs to.
+    engine: OnceLock<&'static Engine>,
+    /// How many partitioned sends to other node processes were made.
+    links: AtomicU32,
 }
 
 impl Remote {
@@ -136,11 +143,18 @@ impl Remote {
             jobs: Lock::default(),
             left: AtomicUsize::new(0),
             any_lost: AtomicBool::new(false),
+            engine: OnceLock::new(),
+            links: AtomicU32::new(0),
         }
     }
 
     pub(crate) fn nodes(&self) -> &'static Nodes {
         self.nodes
+    }
+
+    /// Says which engine this belongs to.
+    pub(crate) fn belong(&self, engine: &'static Engine) {
+        let _ = self.engine.set(engine);
     }
 
     /// Tells whether a peer is lost.
