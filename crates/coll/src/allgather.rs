@@ -3,6 +3,7 @@
 
 use crate::buffer::Data;
 use crate::call::{Call, Description};
+use crate::operation::Buffers;
 use crate::pattern;
 use crate::rendezvous::Nothing;
 use crate::selection::{self, Algorithm};
@@ -19,6 +20,10 @@ impl Team {
     pub fn allgather(&self, send: Option<Data<'_>>, receive: Data<'_>) -> Result {
         let each = receive.count() / u64::from(self.size());
         let part = |rank: u32| receive.part(u64::from(rank) * each, each);
+        if self.spread().is_some() {
+            let send = send.map_or(Buffers::None, Buffers::Whole);
+            return self.spread_exchange(Call::Allgather, send, Buffers::Even(receive, self.size()));
+        }
         if self.size() == 1 {
             return send.map_or(Ok(()), |send| send.copy_to(&part(0)));
         }
@@ -56,6 +61,10 @@ impl Team {
     /// # Errors
     /// As [`Team::allgather`].
     pub fn allgatherv<'a>(&self, send: Option<Data<'_>>, receive: impl Fn(u32) -> Data<'a>) -> Result {
+        if self.spread().is_some() {
+            let send = send.map_or(Buffers::None, Buffers::Whole);
+            return self.spread_exchange(Call::Allgatherv, send, self.spread_pieces(receive));
+        }
         if self.size() == 1 {
             return send.map_or(Ok(()), |send| send.copy_to(&receive(0)));
         }

@@ -3,6 +3,7 @@
 
 use crate::buffer::Data;
 use crate::call::{Call, Description};
+use crate::operation::Buffers;
 use crate::pattern;
 use crate::rendezvous::Nothing;
 use crate::selection::{self, Algorithm};
@@ -26,7 +27,10 @@ impl Team {
         let part = |rank: u32| send.part(u64::from(rank) * sent, sent);
         let place = |rank: u32| receive.part(u64::from(rank) * received, received);
         let whole = send.bytes();
-        if size == 1 || selection::contribution(self, Call::Alltoall, whole) == Algorithm::InPlace {
+        if size == 1
+            || self.spread().is_some()
+            || selection::contribution(self, Call::Alltoall, whole) == Algorithm::InPlace
+        {
             return self.alltoallw(Call::Alltoall, &part, &place);
         }
         let slots = self.slots();
@@ -64,6 +68,9 @@ impl Team {
         send: &(dyn Fn(u32) -> Data<'a> + Sync),
         receive: &dyn Fn(u32) -> Data<'a>,
     ) -> Result {
+        if self.spread().is_some() {
+            return self.spread_exchange(call, self.spread_pieces(send), self.spread_pieces(receive));
+        }
         if self.size() == 1 {
             return send(0).copy_to(&receive(0));
         }
@@ -83,6 +90,9 @@ impl Team {
     /// # Errors
     /// As [`Team::alltoall`].
     pub fn alltoall_in_place<'a>(&self, call: Call, data: &(dyn Fn(u32) -> Data<'a> + Sync)) -> Result {
+        if self.spread().is_some() {
+            return self.spread_exchange(call, Buffers::None, self.spread_pieces(data));
+        }
         if self.size() == 1 {
             return Ok(());
         }

@@ -1,6 +1,7 @@
 //! Barrier: one round.
 
 use crate::call::{Call, Description};
+use crate::operation::Operation;
 use crate::team::Team;
 use weft_base::Result;
 
@@ -11,6 +12,9 @@ impl Team {
     /// `MPI_ERR_OTHER` if the ranks are in different calls.
     #[inline]
     pub fn barrier(&self) -> Result {
+        if self.spread().is_some() {
+            return self.run_spread(&Operation::new(Call::Barrier));
+        }
         if self.size() == 1 {
             return Ok(());
         }

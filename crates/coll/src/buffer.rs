@@ -163,6 +163,30 @@ impl<'a> Data<'a> {
         if bytes > room { Err(truncated(bytes, room)) } else { Ok(()) }
     }
 
+    /// Packs `length` bytes, from byte `first` of the packed data on.
+    ///
+    /// # Safety
+    /// `place` is valid for writes of that many bytes.
+    pub(crate) unsafe fn pack_part(&self, first: u64, place: *mut u8, length: u64) {
+        // SAFETY: the buffer by the constructor's contract, the place by this function's.
+        unsafe { weft_datatype::pack(self.address, self.count, self.datatype, first, place, length) };
+    }
+
+    /// Unpacks `length` bytes to where byte `first` of the packed data belongs and further, as far as they fit.
+    ///
+    /// # Errors
+    /// `MPI_ERR_TRUNCATE` if they do not fit.
+    ///
+    /// # Safety
+    /// `place` is valid for reads of that many bytes.
+    pub(crate) unsafe fn unpack_part(&self, first: u64, place: *const u8, length: u64) -> Result {
+        let room = self.bytes();
+        let fits = length.min(room.saturating_sub(first));
+        // SAFETY: the buffer by the constructor's contract, the place by this function's.
+        unsafe { weft_datatype::unpack(self.address, self.count, self.datatype, first, place, fits) };
+        if fits < length { Err(truncated(first + length, room)) } else { Ok(()) }
+    }
+
     /// Copies the data into another buffer, as far as it fits.
     ///
     /// # Errors

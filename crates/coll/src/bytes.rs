@@ -18,6 +18,9 @@ impl Team {
     pub fn allgather_bytes(&self, mine: &[u8], all: &mut [u8]) -> Result {
         let length = mine.len();
         assert_eq!(all.len(), length * self.size() as usize);
+        if self.spread().is_some() {
+            return self.spread_allgather_bytes(mine, all);
+        }
         if self.size() == 1 {
             all.copy_from_slice(mine);
             return Ok(());
@@ -53,6 +56,9 @@ impl Team {
     /// # Errors
     /// `MPI_ERR_OTHER` if the ranks are in different calls or their lengths differ.
     pub fn broadcast_bytes(&self, root: u32, data: &mut [u8]) -> Result {
+        if self.spread().is_some() {
+            return self.spread_broadcast_bytes(root, data);
+        }
         if self.size() == 1 {
             return Ok(());
         }

@@ -29,11 +29,16 @@ impl Team {
         }
         let number = self.shown.0.fetch_add(1, Ordering::Relaxed);
         let others = {
-            let mut board = self.shared().shown.0.lock().unwrap_or_else(PoisonError::into_inner);
+            // Ranks of other node processes show nothing here.
+            let (board, population) = match self.spread() {
+                Some(spread) => (&spread.shown, spread.population()),
+                None => (&self.shared().shown, self.size() as usize),
+            };
+            let mut board = board.0.lock().unwrap_or_else(PoisonError::into_inner);
             let entry = board.entry(number).or_default();
             let others = entry.clone();
             entry.push((self.rank(), mine.clone()));
-            if entry.len() == self.size() as usize {
+            if entry.len() == population {
                 board.remove(&number);
             }
             others

@@ -5,6 +5,7 @@
 
 use crate::buffer::Data;
 use crate::call::{Call, Description};
+use crate::operation::Buffers;
 use crate::pattern;
 use crate::rendezvous::Nothing;
 use crate::selection::{self, Algorithm};
@@ -26,6 +27,10 @@ impl Team {
         send: Option<Data<'_>>,
         receive: impl Fn(u32) -> Data<'a>,
     ) -> Result {
+        if self.spread().is_some() {
+            let receive = if self.rank() == root { self.spread_pieces(receive) } else { Buffers::None };
+            return self.spread_rooted(call, root, send.map_or(Buffers::None, Buffers::Whole), receive);
+        }
         if self.size() == 1 {
             return send.map_or(Ok(()), |send| send.copy_to(&receive(0)));
         }

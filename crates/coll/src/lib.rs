@@ -1,7 +1,7 @@
-//! Collective operations of the ranks of one process.
+//! Collective operations.
 //!
-//! A [`Team`] is one rank's view of a communicator. All of a communicator's ranks share one address space, so no
-//! operation here sends a message: small data goes through slots that all ranks can read, large data is read in place
+//! A [`Team`] is one rank's view of a communicator. Where all of a communicator's ranks share one address space, no
+//! operation sends a message: small data goes through slots that all ranks can read, large data is read in place
 //! from the peers' buffers, and a rank that must wait is woken together with all others.
 //!
 //! - [`rendezvous`]: the one protocol underneath, rounds in which every rank arrives; who may touch what when.
@@ -17,9 +17,13 @@
 //! - `operation`: what a rank contributes and receives. `plan`: the schedule of an operation.
 //! - `schedule`: steps and what they wait for, pure. `meeting`: one execution, shared by all members; who does which step.
 //! - `light`: nonblocking operations with little data, without schedule. `pending`: a rank's part in either.
+//! - `forms`: starting them whether all ranks are on one node process or not.
 //! - `perform`: what the steps do. `nonblocking`: starting them.
 //!
-//! What this crate does not know: handles, communicators, error handlers, messages.
+//! [`hier`]: communicators whose ranks live on several node processes; there, all forms of an operation go this way.
+//! `spread`: its blocking forms.
+//!
+//! What this crate does not know: handles, communicators, error handlers, which device carries a message.
 
 #![cfg(not(loom))] // The model, tests/rendezvous_model.rs, takes the protocol's file alone.
 
@@ -33,7 +37,9 @@ mod buffer;
 mod bytes;
 mod call;
 mod checking;
+mod forms;
 mod gather;
+pub mod hier;
 mod light;
 pub mod lines;
 mod meeting;
@@ -53,12 +59,13 @@ mod scatter;
 mod schedule;
 mod selection;
 mod shared;
+mod spread;
 mod team;
 
 pub use buffer::{Data, Operator};
 pub use call::Call;
+pub use forms::Prepared;
 pub use meeting::NOBODY;
-pub use nonblocking::Prepared;
 pub use operation::{Buffers, Neighbors, Operation, Root};
 pub use pending::Pending;
 pub use team::Team;

@@ -77,8 +77,8 @@ fn is_swap(operation: &Operation<'_>) -> bool {
 }
 
 impl Team {
-    /// Starts an operation. Ranks' calls of this and of [`Team::prepare`] match in their order.
-    pub fn start(&self, operation: &Operation<'_>) -> Pending {
+    /// Starts an operation; see [`Team::start`].
+    pub(crate) fn start_here(&self, operation: &Operation<'_>) -> Pending {
         let number = self.next_call();
         if let Some(stay) = self.start_light(operation, (number, 0)) {
             return stay.into();
@@ -143,9 +143,9 @@ impl Team {
         (Description::new(operation.call, root, bytes), root == Some(member))
     }
 
-    /// Prepares an operation that can be started again and again. Waits for nobody. Of ranks with different `hints` the
+    /// Prepares an operation; see [`Team::prepare`]. Of ranks with different `hints` the
     /// first to start decides for all.
-    pub fn prepare(&self, operation: &Operation<'_>, hints: &[(String, String)]) -> Prepared {
+    pub(crate) fn prepare_here(&self, operation: &Operation<'_>, hints: &[(String, String)]) -> Prepared {
         self.prepare_as(operation, hints, self.next_call())
     }
 
@@ -188,7 +188,8 @@ impl Team {
     /// `MPI_ERR_TRUNCATE` if the rank receives more than fits; `MPI_ERR_OTHER` if the ranks are in different calls.
     pub fn run(&self, operation: &Operation<'_>) -> Result {
         let Operation { call, send, receive, .. } = operation;
-        if self.members().are_two_groups() && *call != Call::Barrier || operation.neighbors.is_some() {
+        let plain = !self.members().are_two_groups() || *call == Call::Barrier;
+        if !plain || operation.neighbors.is_some() || self.spread().is_some() {
             return self.start(operation).wait();
         }
         if self.goes_by_schedule(operation) {

@@ -1,5 +1,6 @@
 //! One rank's part in an operation that it has started.
 
+use crate::hier;
 use crate::light::Stay;
 use crate::meeting::Joined;
 use weft_base::Result;
@@ -11,6 +12,7 @@ pub struct Pending(Kind);
 enum Kind {
     Joined(Joined),
     Stay(Stay),
+    Spread(hier::Pending),
 }
 
 impl From<Joined> for Pending {
@@ -25,6 +27,12 @@ impl From<Stay> for Pending {
     }
 }
 
+impl From<hier::Pending> for Pending {
+    fn from(pending: hier::Pending) -> Self {
+        Self(Kind::Spread(pending))
+    }
+}
+
 impl Pending {
     /// Does what can be done. Returns whether the rank's part is over: its buffers are its own again.
     ///
@@ -34,6 +42,7 @@ impl Pending {
         match &self.0 {
             Kind::Joined(joined) => joined.advance(waiter),
             Kind::Stay(stay) => stay.advance(waiter),
+            Kind::Spread(pending) => pending.advance(waiter),
         }
     }
 
@@ -42,6 +51,7 @@ impl Pending {
         match &self.0 {
             Kind::Joined(joined) => joined.leave(),
             Kind::Stay(stay) => stay.leave(),
+            Kind::Spread(pending) => pending.leave(),
         }
     }
 
@@ -61,6 +71,7 @@ impl Pending {
                 stay.wait();
                 stay.result()
             }
+            Kind::Spread(pending) => pending.wait(),
         }
     }
 
@@ -72,6 +83,7 @@ impl Pending {
         match &self.0 {
             Kind::Joined(joined) => joined.result(),
             Kind::Stay(stay) => stay.result(),
+            Kind::Spread(pending) => pending.result(),
         }
     }
 }

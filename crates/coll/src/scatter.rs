@@ -3,6 +3,7 @@
 
 use crate::buffer::Data;
 use crate::call::{Call, Description};
+use crate::operation::Buffers;
 use crate::rendezvous::Nothing;
 use crate::selection::{self, Algorithm};
 use crate::team::Team;
@@ -27,6 +28,10 @@ impl Team {
         send: &(dyn Fn(u32) -> Data<'a> + Sync),
         receive: Option<Data<'_>>,
     ) -> Result {
+        if self.spread().is_some() {
+            let send = if self.rank() == root { self.spread_pieces(send) } else { Buffers::None };
+            return self.spread_rooted(call, root, send, receive.map_or(Buffers::None, Buffers::Whole));
+        }
         if self.size() == 1 {
             return receive.map_or(Ok(()), |receive| send(0).copy_to(&receive));
         }

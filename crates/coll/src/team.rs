@@ -3,6 +3,7 @@
 
 use crate::call::{Call, Description};
 use crate::checking::Counter;
+use crate::hier::{self, Spread};
 use crate::plan::Members;
 use crate::rendezvous::{Combine, DEPTH, Nothing, ring};
 use crate::selection::{Chosen, Selection};
@@ -18,8 +19,10 @@ use weft_base::{Error, Result};
 /// At most one thread of the rank may be in a collective operation of a communicator at a time (MPI 5.0, section
 /// 11.6.2); different communicators are independent.
 pub struct Team {
-    /// None for a communicator of one rank.
+    /// None for a communicator of one rank, or of several node processes.
     shared: Option<Arc<Shared>>,
+    /// What its ranks here share on a communicator of several node processes.
+    spread: Option<Arc<Spread>>,
     size: u32,
     rank: u32,
     shard: usize,
@@ -49,9 +52,25 @@ impl Team {
         assert!(rank < size);
         let shared = (size > 1).then(|| shared::join(context, size, rank, home));
         let shard = shared.as_ref().map_or(0, |s| s.shard_of[rank as usize] as usize);
+        Self::with(shared, None, shard, size, rank)
+    }
+
+    /// Joins a communicator of several node processes.
+    pub(crate) fn over(spread: Arc<Spread>, size: u32, rank: u32) -> Self {
+        Self::with(None, Some(spread), 0, size, rank)
+    }
+
+    fn with(
+        shared: Option<Arc<Shared>>,
+        spread: Option<Arc<Spread>>,
+        shard: usize,
+        size: u32,
+        rank: u32,
+    ) -> Self {
         let selection = shared.as_ref().map_or_else(|| Selection::of(1), |s| s.selection);
         Self {
             shared,
+            spread,
             size,
             rank,
             shard,
@@ -72,6 +91,12 @@ impl Team {
     /// Counts a call that starts or prepares an operation; returns its number.
     pub(crate) fn next_call(&self) -> u64 {
         self.calls.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Returns what the ranks here share, on a communicator of several node processes.
+    #[inline]
+    pub(crate) fn spread(&self) -> Option<&Arc<Spread>> {
+        self.spread.as_ref()
     }
 
     /// Returns the shared state, if there are several ranks.
@@ -101,7 +126,9 @@ impl Team {
     /// Returns the shared state; only for communicators of several ranks.
     #[inline]
     pub(crate) fn shared(&self) -> &Shared {
-        self.shared.as_ref().expect("operations of one rank share nothing")
+        self.shared
+            .as_ref()
+            .expect("operations of one rank, or of several node processes, share nothing here")
     }
 
     #[inline]
@@ -207,6 +234,9 @@ impl Drop for Team {
     fn drop(&mut self) {
         if let Some(shared) = &self.shared {
             shared::leave(shared);
+        }
+        if let Some(spread) = &self.spread {
+            hier::leave(spread);
         }
     }
 }

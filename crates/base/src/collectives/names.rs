@@ -146,17 +146,16 @@ impl Algorithm {
                 Level::Nodes,
                 Collective::Gather | Collective::Gatherv | Collective::Scatter | Collective::Scatterv,
             ) => &[Flat, Binomial],
-            (Level::Nodes, Collective::Allgather | Collective::Allgatherv) => {
-                &[Ring, Bruck, RecursiveDoubling]
+            (Level::Nodes, Collective::Allgather | Collective::Allgatherv) => &[Ring, Bruck],
+            (Level::Nodes, Collective::Alltoall | Collective::Alltoallv | Collective::Alltoallw) => {
+                &[Pairwise]
             }
-            (Level::Nodes, Collective::Alltoall) => &[Pairwise, Bruck],
-            (Level::Nodes, Collective::Alltoallv | Collective::Alltoallw) => &[Pairwise],
-            (Level::Nodes, Collective::Reduce) => &[Flat, Binary, Binomial, Chain, Rabenseifner],
-            (Level::Nodes, Collective::Allreduce) => &[Binomial, RecursiveDoubling, Rabenseifner, Ring],
-            (Level::Nodes, Collective::ReduceScatter | Collective::ReduceScatterBlock) => {
-                &[Ring, RecursiveHalving, Pairwise]
+            (Level::Nodes, Collective::Reduce) => &[Flat, Binary, Binomial, Chain],
+            (Level::Nodes, Collective::Allreduce | Collective::ReduceScatter) => {
+                &[Flat, Binary, Binomial, Chain, RecursiveDoubling, Rabenseifner, Ring]
             }
-            (Level::Nodes, Collective::Scan | Collective::Exscan) => &[RecursiveDoubling, Chain],
+            (Level::Nodes, Collective::ReduceScatterBlock) => &[Pairwise],
+            (Level::Nodes, Collective::Scan | Collective::Exscan) => &[RecursiveDoubling],
         }
     }
 

@@ -1,0 +1,603 @@
+//! One operation on one node process: its members there, the messages for it, and who does what when.
+//!
+//! As in a [`meeting`](crate::meeting), a member that arrives publishes its contribution, and whoever is in the library for
+//! the operation does the steps that can be done, so a member that computes elsewhere delays nobody once it has arrived.
+//! The first to arrive makes the [`Run`] and so leads: it takes what has come already and does the steps between node
+//! processes, while the others read in shared memory what these give.
+//!
+//! Who may touch what
+//!
+//! - `contributions`: each is written once, before its member arrives (under the lock).
+//! - `cells`: each is set once, by whoever does its step, before the step is noted as finished (under the lock); steps that
+//!   use it begin after that.
+//! - the members' buffers: by steps that wait for the member, and while they hold it.
+//! - everything else: under the lock, which nobody holds while moving data, sending, or waking others.
+
+use super::bytes::Bytes;
+use super::exchange::{Message, Parcel};
+use super::perform::Outcome;
+use super::plan::{self, Choice};
+use super::program::{Program, Run};
+use super::spread::Spread;
+use super::wire::{EVERYBODY, Header, Kind, OperationKey};
+use crate::call::Description;
+use crate::operation::Contribution;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+use weft_base::constants::MPI_ERR_OTHER;
+use weft_base::{Error, Result};
+use weft_sched::Thread;
+use weft_sync::{Lock, LockGuard};
+use weft_transport::Node;
+
+/// An operation on this node process.
+pub(crate) struct Crossing {
+    pub spread: Arc<Spread>,
+    pub key: OperationKey,
+    /// The members here, ascending: all of them, or the one whose part it is.
+    pub members: Box<[u32]>,
+    contributions: Box<[OnceLock<Arc<Contribution>>]>,
+    cells: OnceLock<Box<[OnceLock<Bytes>]>>,
+    state: Lock<State>,
+    /// Grows with every change of the state that may matter to one who waits.
+    changes: AtomicU32,
+    /// Somebody's part failed.
+    troubled: AtomicBool,
+}
+
+struct State {
+    /// There is none before the first member that takes part has arrived.
+    run: Option<Under>,
+    present: u32,
+    first: Option<u32>,
+    early: Vec<Message>,
+    busy: u32,
+    failed: Option<Error>,
+    errors: Vec<(u32, Error)>,
+    waiters: Vec<Option<&'static Thread>>,
+    is_closed: bool,
+}
+
+/// What is under way.
+struct Under {
+    run: Run,
+    program: Arc<Program>,
+    choice: Arc<Choice>,
+    call: Description,
+    /// Messages whose steps have not been done.
+    inbox: Vec<(u32, Message)>,
+}
+
+/// Threads to wake once the lock is released.
+#[derive(Default)]
+struct Wake(Vec<&'static Thread>);
+
+impl Wake {
+    fn all(&mut self, state: &mut State) {
+        self.0.extend(state.waiters.iter_mut().filter_map(Option::take));
+    }
+
+    fn now(self) {
+        self.0.into_iter().for_each(Thread::unpark);
+    }
+}
+
+/// What one member does in an operation.
+pub(crate) struct Part {
+    pub contribution: Arc<Contribution>,
+    pub choice: Arc<Choice>,
+}
+
+impl Crossing {
+    pub fn new(spread: Arc<Spread>, key: OperationKey) -> Self {
+        let members: Box<[u32]> = match key.member {
+            EVERYBODY => spread.layout.all_on(spread.me).into(),
+            member => [member].into(),
+        };
+        Self {
+            contributions: members.iter().map(|_| OnceLock::new()).collect(),
+            cells: OnceLock::new(),
+            state: Lock::new(State {
+                run: None,
+                present: 0,
+                first: None,
+                early: Vec::new(),
+                busy: 0,
+                failed: None,
+                errors: Vec::new(),
+                waiters: vec![None; members.len()],
+                is_closed: false,
+            }),
+            changes: AtomicU32::new(0),
+            troubled: AtomicBool::new(false),
+            spread,
+            key,
+            members,
+        }
+    }
+
+    fn place(&self, member: u32) -> usize {
+        self.members.binary_search(&member).expect("a member of this node process")
+    }
+
+    /// Returns what a member has published.
+    pub fn contribution(&self, member: u32) -> &Contribution {
+        self.contributions[self.place(member)].get().expect("steps wait for the members they concern")
+    }
+
+    /// Returns a cell.
+    pub fn cell(&self, cell: u32) -> &Bytes {
+        let cells = self.cells.get().expect("made with the run");
+        cells[cell as usize].get().expect("steps wait for the cells they use")
+    }
+
+    fn set_cells(&self, numbers: &[u32], data: Vec<Bytes>) {
+        let cells = self.cells.get().expect("made with the run");
+        for (&number, data) in numbers.iter().zip(data) {
+            let _ = cells[number as usize].set(data);
+        }
+    }
+
+    /// Arrives: the member's buffers may be used from now on. Does what can be done at once.
+    pub fn arrive(self: &Arc<Self>, member: u32, part: &Part) -> bool {
+        let contribution = &part.contribution;
+        let mut state = self.state.lock();
+        state.present += 1;
+        let place = self.place(member);
+        let set = self.contributions[place].set(contribution.clone());
+        debug_assert!(set.is_ok(), "a member arrives once");
+        self.changes.fetch_add(1, Ordering::Release);
+        if let Some(first) = state.first
+            && state.failed.is_none()
+        {
+            let other = self.contribution(first);
+            let agree = if other.is_spectator || contribution.is_spectator {
+                other.description.same_operation(contribution.description)
+            } else {
+                other.description == contribution.description
+            };
+            if !agree {
+                let text = format!(
+                    "rank {member} called {} while rank {first} called {}",
+                    contribution.description, other.description
+                );
+                return self.fail(state, mismatch(&text), true);
+            }
+        }
+        state.first.get_or_insert(member);
+        if contribution.is_spectator || state.failed.is_some() {
+            self.close_if_finished(state);
+            return true;
+        }
+        if state.run.is_none() {
+            self.begin(&mut state, part);
+        }
+        let early = core::mem::take(&mut state.early);
+        let under = state.run.as_mut().expect("just begun");
+        under.run.arrive(&under.program, member);
+        let mut fetches = Vec::new();
+        for message in early {
+            match self.attach(&mut state, message) {
+                Ok(fetch) => fetches.extend(fetch),
+                Err(error) => return self.fail(state, error, true),
+            }
+        }
+        let lost = (0..self.spread.layout.len()).find_map(|index| {
+            let node = self.spread.layout.node(index);
+            self.spread.exchange.loss(node).map(|reason| unreachable_peer(node, &reason))
+        });
+        if let Some(error) = lost {
+            return self.fail(state, error, true);
+        }
+        drop(state);
+        self.fetch(fetches);
+        self.work(member, None)
+    }
+
+    fn begin(self: &Arc<Self>, state: &mut State, part: &Part) {
+        let spread = &self.spread;
+        let program = match self.key.member {
+            EVERYBODY => spread.program(&part.choice),
+            member => Arc::new(super::neighbors::program(spread, member, &part.contribution)),
+        };
+        let members = match self.key.member {
+            EVERYBODY => plan::participants(&spread.layout, spread.me, &part.choice),
+            member => vec![member],
+        };
+        let cells = (0..program.cell_count()).map(|_| OnceLock::new()).collect();
+        let _ = self.cells.set(cells);
+        state.run = Some(Under {
+            run: Run::new(&program, members),
+            program,
+            choice: part.choice.clone(),
+            call: part.contribution.description.without_bytes(),
+            inbox: Vec::new(),
+        });
+    }
+
+    /// Hands a message to its step. Returns an offer that is to be fetched.
+    ///
+    /// # Errors
+    /// `MPI_ERR_OTHER` if the sender is in another call.
+    fn attach(&self, state: &mut State, message: Message) -> Result<Option<(u32, Message)>> {
+        let under = state.run.as_mut().expect("it has begun");
+        let Header { call, shape, key, .. } = message.header;
+        let theirs = Description(call.into());
+        if matches!(message.parcel, Parcel::Abort)
+            || u64::from(call) != under.call.0
+            || shape != under.program.shape
+        {
+            let node = message.from;
+            let (mine, what) =
+                (under.call, if u64::from(call) == under.call.0 { " of another length" } else { "" });
+            return Err(mismatch(&format!(
+                "ranks of node process {node} called {theirs}{what} while those of {} called {mine}",
+                self.spread.exchange.nodes().node()
+            )));
+        }
+        let from = self.spread.layout.index(message.from);
+        let Some(step) = from.and_then(|from| under.program.receiver(from, key)) else {
+            let text = format!("node process {} sent message {key:#x} of {theirs}", message.from);
+            return Err(mismatch(&text));
+        };
+        if let Parcel::Offer { address: 0, .. } = message.parcel {
+            return Ok(Some((step, message)));
+        }
+        under.inbox.push((step, message));
+        under.run.message(&under.program, step);
+        Ok(None)
+    }
+
+    fn fetch(self: &Arc<Self>, messages: Vec<(u32, Message)>) {
+        for (step, message) in messages {
+            if let Parcel::Offer { token, bytes, .. } = message.parcel {
+                self.spread.exchange.fetch(message.from, token, bytes, self.clone(), step);
+            }
+        }
+    }
+
+    /// Keeps a message that came before anybody had begun.
+    pub fn keep(&self, message: Message) {
+        self.state.lock().early.push(message);
+    }
+
+    /// Takes a message for the operation.
+    pub fn deliver(self: &Arc<Self>, message: Message) {
+        let mut state = self.state.lock();
+        if state.failed.is_some() {
+            return;
+        }
+        if state.run.is_none() {
+            state.early.push(message);
+            return;
+        }
+        let echo = !matches!(message.parcel, Parcel::Abort);
+        match self.attach(&mut state, message) {
+            Ok(fetch) => {
+                let mut wake = Wake::default();
+                if fetch.is_none() {
+                    self.changes.fetch_add(1, Ordering::Release);
+                    wake.all(&mut state);
+                }
+                drop(state);
+                wake.now();
+                self.fetch(fetch.into_iter().collect());
+            }
+            Err(error) => {
+                self.fail(state, error, echo);
+            }
+        }
+    }
+
+    /// Takes what was fetched.
+    pub fn fetched(&self, step: u32, data: Bytes) {
+        let mut state = self.state.lock();
+        let Some(under) = state.run.as_mut() else { return };
+        let header = Header {
+            kind: Kind::Placed,
+            team: self.spread.key,
+            operation: self.key,
+            key: 0,
+            bytes: data.len() as u64,
+            token: 0,
+            address: 0,
+            call: 0,
+            shape: 0,
+        };
+        let from = self.spread.exchange.nodes().node();
+        under.inbox.push((step, Message { from, header, parcel: Parcel::Here { data, credit: 0 } }));
+        under.run.message(&under.program, step);
+        self.stir(state);
+    }
+
+    /// Notes that a step is over that was waiting for a device.
+    pub fn finished(&self, step: u32) {
+        let mut state = self.state.lock();
+        if state.failed.is_some() {
+            return;
+        }
+        if let Some(under) = state.run.as_mut() {
+            under.run.finish(&under.program, step);
+        }
+        self.stir(state);
+    }
+
+    fn stir(&self, mut state: LockGuard<'_, State>) {
+        let mut wake = Wake::default();
+        self.changes.fetch_add(1, Ordering::Release);
+        wake.all(&mut state);
+        self.close_if_finished(state);
+        wake.now();
+    }
+
+    /// Ends the operation for everybody. Tells other node processes if `tell`.
+    fn fail(&self, mut state: LockGuard<'_, State>, error: Error, tell: bool) -> bool {
+        let call = state.first.map_or(Description(0), |first| self.contribution(first).description);
+        state.failed.get_or_insert(error);
+        self.troubled.store(true, Ordering::Release);
+        self.changes.fetch_add(1, Ordering::Release);
+        let is_over = state.busy == 0;
+        let mut wake = Wake::default();
+        wake.all(&mut state);
+        self.close_if_finished(state);
+        wake.now();
+        let tell = tell && self.key.member == EVERYBODY;
+        for index in (0..self.spread.layout.len()).filter(|&index| tell && index != self.spread.me) {
+            let header = Header {
+                kind: Kind::Abort,
+                team: self.spread.key,
+                operation: self.key,
+                key: 0,
+                bytes: 0,
+                token: 0,
+                address: 0,
+                call: call.without_bytes().0 as u32,
+                shape: 0,
+            };
+            self.spread.exchange.tell(self.spread.layout.node(index), header);
+        }
+        is_over
+    }
+
+    /// Takes the operation off the board when nothing more will come for it.
+    fn close_if_finished(&self, mut state: LockGuard<'_, State>) {
+        let all_here = state.present as usize == self.members.len();
+        let done = match &state.run {
+            _ if state.failed.is_some() => state.busy == 0,
+            Some(under) => under.run.is_finished(),
+            None => true,
+        };
+        if all_here && done && !state.is_closed {
+            state.is_closed = true;
+            drop(state);
+            self.spread.close(self.key);
+        }
+    }
+
+    /// Notes that a peer is gone.
+    pub fn lost(&self, peer: Node, reason: &str) {
+        let state = self.state.lock();
+        if state.run.is_some() && state.failed.is_none() {
+            self.fail(state, unreachable_peer(peer, reason), true);
+        }
+    }
+
+    fn is_over(&self, state: &State, member: u32) -> bool {
+        if state.failed.is_some() {
+            return state.busy == 0;
+        }
+        let is_spectator = self.contribution(member).is_spectator;
+        is_spectator || state.run.as_ref().is_some_and(|under| under.run.is_over(member))
+    }
+
+    /// Does what can be done. Returns whether the member's part is over then; if not, `waiter` is woken when there is more
+    /// to do.
+    fn work(self: &Arc<Self>, member: u32, waiter: Option<&'static Thread>) -> bool {
+        let mut wake = Wake::default();
+        let mut state = self.state.lock();
+        loop {
+            let over = self.is_over(&state, member);
+            let mut step = None;
+            if state.failed.is_none()
+                && let Some(under) = &mut state.run
+            {
+                step = under.run.take(&under.program, member, !over || under.choice.is_light);
+            }
+            let Some(step) = step else {
+                let place = self.place(member);
+                state.waiters[place] = if over { None } else { waiter };
+                if over && self.leaves_work(&state) {
+                    wake.all(&mut state);
+                }
+                self.close_if_finished(state);
+                wake.now();
+                return over;
+            };
+            let under = state.run.as_mut().expect("the step is of it");
+            let (program, choice, call) = (under.program.clone(), under.choice.clone(), under.call);
+            let parcel = under.inbox.iter().position(|(s, _)| *s == step);
+            let parcel = parcel.map(|place| under.inbox.swap_remove(place).1);
+            state.busy += 1;
+            drop(state);
+            let mut errors = Vec::new();
+            let outcome = self.perform(&program, step, call, &choice, member, parcel, &mut errors);
+            let (failed, is_over) = match outcome {
+                Outcome::Cells(data) => {
+                    self.set_cells(program.action(step).outputs(), data);
+                    (None, true)
+                }
+                Outcome::Nothing => (None, true),
+                Outcome::Later => (None, false),
+                Outcome::Failed(error) => (Some(error), true),
+            };
+            state = self.state.lock();
+            state.busy -= 1;
+            self.changes.fetch_add(1, Ordering::Release);
+            if !errors.is_empty() {
+                self.troubled.store(true, Ordering::Release);
+                state.errors.extend(errors);
+            }
+            if let Some(error) = failed {
+                self.fail(state, error, true);
+                state = self.state.lock();
+                continue;
+            }
+            if state.failed.is_some() {
+                wake.all(&mut state);
+                continue;
+            }
+            if !is_over {
+                continue;
+            }
+            let under = state.run.as_mut().expect("it stays");
+            let freed = under.run.finish(&program, step);
+            let freed: Vec<u32> = freed.into_iter().filter(|&m| under.run.is_over(m)).collect();
+            if !choice.is_light && self.leaves_work(&state) {
+                wake.all(&mut state);
+            }
+            for other in freed.into_iter().filter(|&other| other != member) {
+                let place = self.place(other);
+                wake.0.extend(state.waiters[place].take());
+            }
+            if !wake.0.is_empty() {
+                drop(state);
+                core::mem::take(&mut wake).now();
+                state = self.state.lock();
+            }
+        }
+    }
+
+    fn leaves_work(&self, state: &State) -> bool {
+        state.run.as_ref().is_some_and(|under| under.run.has_ready())
+    }
+
+    /// Returns the header of messages that a step sends.
+    pub fn header(
+        &self,
+        to: u32,
+        part: u32,
+        key: u64,
+        bytes: u64,
+        call: Description,
+        shape: u32,
+    ) -> (Node, Header) {
+        let operation = OperationKey { member: part, ..self.key };
+        let header = Header {
+            kind: Kind::Eager,
+            team: self.spread.key,
+            operation,
+            key,
+            bytes,
+            token: 0,
+            address: 0,
+            call: call.0 as u32,
+            shape,
+        };
+        (self.spread.layout.node(to), header)
+    }
+
+    fn result(&self, member: u32) -> Result {
+        if !self.troubled.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let state = self.state.lock();
+        if let Some(error) = &state.failed
+            && !self.contribution(member).is_spectator
+        {
+            return Err(error.clone());
+        }
+        match state.errors.iter().find(|(m, _)| *m == member) {
+            Some((_, error)) => Err(error.clone()),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cold]
+fn mismatch(text: &str) -> Error {
+    Error::new(
+        MPI_ERR_OTHER,
+        format!(
+            "collective calls on one communicator do not match: {text}; all its ranks must make the same collective calls \
+             in the same order"
+        ),
+    )
+}
+
+#[cold]
+fn unreachable_peer(node: Node, reason: &str) -> Error {
+    Error::new(
+        MPI_ERR_OTHER,
+        format!("node process {node}, which holds ranks of the communicator, is gone: {reason}"),
+    )
+}
+
+/// One member's part in an operation.
+pub(crate) struct Pending {
+    crossing: Arc<Crossing>,
+    member: u32,
+    over: AtomicBool,
+    /// The changes up to which the member has looked for something to do.
+    seen: AtomicU32,
+    /// Whether it has been registered as waiter since.
+    waits: AtomicBool,
+}
+
+impl Pending {
+    /// Starts a member's part.
+    pub fn start(crossing: Arc<Crossing>, member: u32, part: &Part) -> Self {
+        let over = crossing.arrive(member, part);
+        Self {
+            crossing,
+            member,
+            over: AtomicBool::new(over),
+            seen: AtomicU32::new(u32::MAX),
+            waits: AtomicBool::new(false),
+        }
+    }
+
+    /// See [`crate::Pending::advance`].
+    pub fn advance(&self, waiter: Option<&'static Thread>) -> bool {
+        let exchange = self.crossing.spread.exchange;
+        if self.over.load(Ordering::Relaxed) {
+            if exchange.has_debts() {
+                exchange.nodes().poll();
+            }
+            return !exchange.has_debts();
+        }
+        exchange.nodes().poll();
+        let changes = self.crossing.changes.load(Ordering::Acquire);
+        let registered = waiter.is_none() || self.waits.load(Ordering::Relaxed);
+        if registered && self.seen.load(Ordering::Relaxed) == changes {
+            return false;
+        }
+        let over = self.crossing.work(self.member, waiter);
+        if over {
+            self.over.store(true, Ordering::Relaxed);
+            return !exchange.has_debts();
+        } else {
+            self.waits.store(waiter.is_some(), Ordering::Relaxed);
+            self.seen.store(changes, Ordering::Relaxed);
+        }
+        over
+    }
+
+    /// See [`crate::Pending::leave`].
+    pub fn leave(&self) {
+        if self.waits.swap(false, Ordering::Relaxed) {
+            let place = self.crossing.place(self.member);
+            self.crossing.state.lock().waiters[place] = None;
+        }
+    }
+
+    /// See [`crate::Pending::wait`].
+    pub fn wait(&self) -> Result {
+        self.crossing.spread.exchange.wait(|| self.advance(None));
+        self.result()
+    }
+
+    /// See [`crate::Pending::result`].
+    pub fn result(&self) -> Result {
+        self.crossing.result(self.member)
+    }
+}

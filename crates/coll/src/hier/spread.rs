@@ -1,0 +1,236 @@
+//! What the members of a communicator share on one node process when it has members on others, too.
+
+use super::crossing::{Crossing, Part};
+use super::exchange::{Exchange, Message, TeamKey};
+use super::layout::Layout;
+use super::plan::{self, Choice};
+use super::program::Program;
+use super::select;
+use super::wire::{EVERYBODY, OperationKey};
+use crate::call::{Call, Description};
+use crate::operation::{Contribution, Operation, Root};
+use crate::plan::Members;
+use crate::team::Team;
+use core::sync::atomic::{AtomicU32, Ordering};
+use std::collections::HashMap;
+use std::sync::Arc;
+use weft_sync::Lock;
+use weft_transport::Node;
+
+/// How many programs a communicator remembers.
+const PROGRAMS: usize = 16;
+
+/// The state of a communicator on this node process.
+pub(crate) struct Spread {
+    pub exchange: &'static Exchange,
+    pub layout: Layout,
+    /// The index of this node process.
+    pub me: u32,
+    pub key: TeamKey,
+    board: Lock<Board>,
+    programs: Lock<Vec<(Arc<Choice>, Arc<Program>)>>,
+    /// What ranks show each other in checking mode.
+    pub shown: crate::checking::Board,
+}
+
+#[derive(Default)]
+struct Board {
+    under_way: HashMap<OperationKey, Arc<Crossing>>,
+    /// Messages for operations that nobody here has begun.
+    early: HashMap<OperationKey, Vec<Message>>,
+}
+
+/// A communicator as the exchange knows it. It stays until all its members here have joined and left.
+pub(crate) struct Entry {
+    pub spread: Arc<Spread>,
+    joined: Vec<bool>,
+    left: u32,
+}
+
+/// Joins as member `rank`. As in shared memory, an entry that cannot be this communicator's is replaced.
+pub(crate) fn join(
+    exchange: &'static Exchange,
+    context: u32,
+    rank: u32,
+    layout: impl FnOnce() -> Layout,
+    signature: u32,
+) -> Arc<Spread> {
+    let key = (context, signature);
+    let mut teams = exchange.teams.lock();
+    let known = teams.known.get(&key).filter(|entry| {
+        let here = entry.spread.layout.all_on(entry.spread.me);
+        here.binary_search(&rank).is_ok_and(|place| !entry.joined[place])
+    });
+    let spread = match known {
+        Some(entry) => entry.spread.clone(),
+        None => {
+            let layout = layout();
+            let me = layout.index(exchange.nodes().node()).expect("the caller is a member here");
+            let mut board = Board::default();
+            for message in teams.early.remove(&key).unwrap_or_default() {
+                board.early.entry(message.header.operation).or_default().push(message);
+            }
+            let joined = vec![false; layout.all_on(me).len()];
+            let spread = Arc::new(Spread {
+                exchange,
+                layout,
+                me,
+                key,
+                board: Lock::new(board),
+                programs: Lock::default(),
+                shown: crate::checking::Board::default(),
+            });
+            teams.known.insert(key, Entry { spread: spread.clone(), joined, left: 0 });
+            spread
+        }
+    };
+    let entry = teams.known.get_mut(&key).expect("it is there");
+    let here = spread.layout.all_on(spread.me);
+    entry.joined[here.binary_search(&rank).expect("the caller is a member here")] = true;
+    spread
+}
+
+/// Leaves.
+pub(crate) fn leave(spread: &Arc<Spread>) {
+    let mut teams = spread.exchange.teams.lock();
+    if let Some(entry) = teams.known.get_mut(&spread.key)
+        && Arc::ptr_eq(&entry.spread, spread)
+    {
+        entry.left += 1;
+        if entry.left as usize == entry.joined.len() {
+            let entry = teams.known.remove(&spread.key);
+            drop(teams);
+            drop(entry);
+        }
+    }
+}
+
+impl Spread {
+    /// Returns the number of members here.
+    pub fn population(&self) -> usize {
+        self.layout.all_on(self.me).len()
+    }
+
+    /// Returns the operation with a key, and begins it if nobody has.
+    pub fn meet(self: &Arc<Self>, key: OperationKey) -> Arc<Crossing> {
+        if let Some(crossing) = self.board.lock().under_way.get(&key) {
+            return crossing.clone();
+        }
+        let crossing = Arc::new(Crossing::new(self.clone(), key));
+        let mut board = self.board.lock();
+        let early = board.early.remove(&key).unwrap_or_default();
+        let crossing = board.under_way.entry(key).or_insert(crossing).clone();
+        // Under the lock of the board, so that nothing that comes later goes before.
+        early.into_iter().for_each(|message| crossing.keep(message));
+        crossing
+    }
+
+    /// Takes a message.
+    pub fn deliver(&self, message: Message) {
+        let mut board = self.board.lock();
+        let key = message.header.operation;
+        match board.under_way.get(&key).cloned() {
+            Some(crossing) => {
+                drop(board);
+                crossing.deliver(message);
+            }
+            None => board.early.entry(key).or_default().push(message),
+        }
+    }
+
+    /// Forgets an operation that is over here.
+    pub fn close(&self, key: OperationKey) {
+        let closed = self.board.lock().under_way.remove(&key);
+        drop(closed);
+    }
+
+    /// Notes that a peer is gone.
+    pub fn lost(&self, peer: Node, reason: &str) {
+        if self.layout.index(peer).is_none() {
+            return;
+        }
+        let under_way: Vec<_> = self.board.lock().under_way.values().cloned().collect();
+        under_way.iter().for_each(|crossing| crossing.lost(peer, reason));
+    }
+
+    /// Returns the program of a choice.
+    pub fn program(&self, choice: &Arc<Choice>) -> Arc<Program> {
+        if let Some((_, program)) = self.programs.lock().iter().find(|(known, _)| **known == **choice) {
+            return program.clone();
+        }
+        let program = Arc::new(plan::program(&self.layout, self.me, choice));
+        let mut known = self.programs.lock();
+        if known.len() == PROGRAMS {
+            known.remove(0);
+        }
+        known.push((choice.clone(), program.clone()));
+        program
+    }
+
+    /// Describes a member's part in an operation.
+    pub fn part(&self, team: &Team, members: Members, operation: &Operation<'_>) -> Part {
+        let member = team.rank();
+        let root = match operation.root {
+            Root::None | Root::Elsewhere => None,
+            Root::Rank(rank) => Some(members.peers(member).start + rank),
+            Root::Here => Some(member),
+        };
+        let one = [&operation.send, &operation.receive].into_iter().find_map(|buffers| buffers.whole());
+        let in_place = operation.send.is_none()
+            && matches!(operation.call, Call::Alltoall | Call::Alltoallv | Call::Alltoallw);
+        let whole = one.map_or(0, |data| data.bytes());
+        // As in shared memory: only where all must have the same length.
+        let compared = if operation.operator.is_some() { whole } else { u64::from(in_place) };
+        let description = Description::new(operation.call, root, compared);
+        let contribution = Contribution::new(operation, description, root == Some(member));
+        let held = contribution.send.bytes().max(contribution.receive.bytes());
+        let common = operation.operator.is_some() || operation.call == Call::Broadcast;
+        let (algorithm, segment) = select::choose(team, members, self.layout.len(), operation);
+        let choice = Choice {
+            call: operation.call,
+            members,
+            root,
+            bytes: if common { whole } else { 0 },
+            element: one.map_or(1, |data| data.datatype().size()).max(1),
+            is_commutative: operation.operator.is_none_or(|operator| operator.op.is_commutative()),
+            in_place,
+            is_light: held <= select::LIGHT_BYTES.min(segment),
+            algorithm,
+            segment,
+        };
+        Part { contribution: Arc::new(contribution), choice: Arc::new(choice) }
+    }
+}
+
+/// A member's part in an operation that can be started again and again.
+pub(crate) struct Prepared {
+    spread: Arc<Spread>,
+    member: u32,
+    number: u64,
+    starts: AtomicU32,
+    part: Part,
+}
+
+impl Prepared {
+    pub fn new(spread: Arc<Spread>, member: u32, number: u64, part: Part) -> Self {
+        Self { spread, member, number, starts: AtomicU32::new(0), part }
+    }
+
+    /// Starts the operation once more.
+    pub fn start(&self) -> super::Pending {
+        // 0 is for operations that are not persistent.
+        let start = self.starts.fetch_add(1, Ordering::Relaxed) + 1;
+        self.meet(start)
+    }
+
+    /// Starts an operation that is not persistent.
+    pub fn start_once(&self) -> super::Pending {
+        self.meet(0)
+    }
+
+    fn meet(&self, start: u32) -> super::Pending {
+        let member = if self.part.contribution.neighbors.is_some() { self.member } else { EVERYBODY };
+        let key = OperationKey { number: self.number, start, member };
+        super::Pending::start(self.spread.meet(key), self.member, &self.part)
+    }
+}
