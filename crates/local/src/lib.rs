@@ -4,5 +4,5 @@
 mod ring;
 mod segment;
 
-pub use ring::{Header, Message, OFFER, PAYLOAD, Ring, SLOTS};
+pub use ring::{Header, MEMORY, Message, OFFER, PAYLOAD, Ring, SLOTS};
 pub use segment::{Options, Segment, SegmentDevice};

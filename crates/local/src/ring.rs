@@ -9,11 +9,15 @@
 #![allow(unsafe_code)] // Passes on the contracts of the ring below; payloads come by address.
 
 use std::sync::{Arc, OnceLock};
+use weft_sync::atomic::AtomicU32;
 use weft_sync::ring::Payload;
 use weft_sync::{CachePadded, Carrier, Lane, Lock, Shuttle, Side};
 
 /// Messages a ring holds.
 pub const SLOTS: u32 = 64;
+
+/// Words that a ring keeps for its consumer.
+pub const MEMORY: usize = 4;
 
 /// Words of a slot that hold the header.
 const HEADER_WORDS: usize = 2;
@@ -73,6 +77,8 @@ pub struct Ring {
     shuttle: OnceLock<(Arc<Shuttle>, Side)>,
     /// Held while adding a message, where several threads do.
     turn: CachePadded<Lock<()>>,
+    /// What the consumer keeps about this pair.
+    memory: CachePadded<[AtomicU32; MEMORY]>,
 }
 
 impl Ring {
@@ -124,6 +130,13 @@ impl Ring {
         let _turn = self.turn.lock();
         // SAFETY: who holds the lock is the only producer; the payload is as promised.
         unsafe { self.push(header, payload) }
+    }
+
+    /// Returns words in which the consumer may keep something about this pair. They are 0 at first, and nobody else
+    /// touches them.
+    #[inline]
+    pub fn memory(&self) -> &[AtomicU32; MEMORY] {
+        &self.memory
     }
 
     /// Tells whether a message is there.

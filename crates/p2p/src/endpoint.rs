@@ -11,7 +11,7 @@ use crate::remote::Far;
 use crate::requests::Requests;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
-use weft_local::{Header, OFFER, PAYLOAD, Ring};
+use weft_local::{Header, MEMORY, OFFER, PAYLOAD, Ring};
 use weft_sched::{Life, Thread};
 use weft_sync::{CachePadded, Lock, LockGuard};
 use weft_transport::Node;
@@ -303,7 +303,7 @@ impl Endpoint {
         // SAFETY: the caller holds the lock, so the consumer's role is its own.
         unsafe {
             while let Some(message) = ring.peek() {
-                self.add_from_ring(state, &message.header, message.payload);
+                self.add_from_ring(state, ring, &message.header, message.payload);
                 ring.pop(&message);
             }
         }
@@ -333,7 +333,7 @@ impl Endpoint {
                     if message.header.length & OFFER != 0 {
                         let offer = Offer::read(message.payload);
                         ring.pop(&message);
-                        offer.settle(buffer);
+                        offer.settle(buffer, self.helped_by(ring));
                         return Some((envelope, offer.bytes));
                     }
                     let bytes = u64::from(message.header.length);
@@ -341,7 +341,7 @@ impl Endpoint {
                     ring.pop(&message);
                     return Some((envelope, bytes));
                 }
-                self.add_from_ring(state, &message.header, message.payload);
+                self.add_from_ring(state, ring, &message.header, message.payload);
                 ring.pop(&message);
             }
         }
@@ -375,11 +375,11 @@ impl Endpoint {
     ///
     /// # Safety
     /// `payload` is readable for the header's length.
-    pub(crate) unsafe fn add_from_ring(&self, state: &mut State, header: &Header, payload: *const u8) {
+    unsafe fn add_from_ring(&self, state: &mut State, ring: &Ring, header: &Header, payload: *const u8) {
         let envelope = envelope_of(header);
         if header.length & OFFER != 0 {
             // SAFETY: the payload of an offer.
-            return unsafe { self.add_offer(state, envelope, Offer::read(payload)) };
+            return unsafe { self.add_offer(state, ring, envelope, Offer::read(payload)) };
         }
         let bytes = u64::from(header.length);
         if let Some((_, receive)) = state.posted.take(&envelope) {
@@ -399,19 +399,25 @@ impl Endpoint {
         self.announce_arrival();
     }
 
+    /// Returns where the splits of offers from a ring are kept, if their sender can help: not if it is the one who empties
+    /// the ring.
+    fn helped_by<'a>(&self, ring: &'a Ring) -> Option<&'a [AtomicU32; MEMORY]> {
+        self.is_owner(weft_sched::current()).then(|| ring.memory())
+    }
+
     /// Matches an offer from a ring: completes a posted receive, or keeps the sender's operation. What is offered is
     /// short enough to be copied under the lock.
     ///
     /// # Safety
     /// The caller took the offer from a ring.
     #[inline(never)]
-    unsafe fn add_offer(&self, state: &mut State, envelope: Envelope, offer: Offer) {
+    unsafe fn add_offer(&self, state: &mut State, ring: &Ring, envelope: Envelope, offer: Offer) {
         let bytes = offer.bytes;
         if let Some((_, receive)) = state.posted.take(&envelope) {
             let receive = receive.get();
             self.note_posted(state);
             // SAFETY: the receive is ours since it left the queue; its buffer is as its owner promised.
-            unsafe { offer.settle(&receive.buffer()) };
+            unsafe { offer.settle(&receive.buffer(), self.helped_by(ring)) };
             finish(receive, &envelope, bytes);
             return;
         }

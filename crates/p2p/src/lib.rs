@@ -18,6 +18,7 @@ mod probe;
 pub mod remote;
 mod requests;
 mod signal;
+mod split;
 mod transfer;
 mod wait;
 

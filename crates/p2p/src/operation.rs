@@ -12,7 +12,8 @@
 //! | `PENDING` | in progress, nobody waits | `DONE` by the completer, a thread by a waiter, `DETACHED` by `MPI_Request_free` |
 //! | a thread's address | in progress, that thread is parked or about to | `DONE` by the completer, `PENDING` by the waiter that gives up |
 //! | a thread's address + `OWED` | in progress, that thread is suspended or about to | `DONE` by the completer |
-//! | `OFFERED` | a send whose description is in a ring, its sender spins | `DONE` by who takes it from the ring and copies, `PENDING` by who moves it to matching |
+//! | `OFFERED` | a send whose description is in a ring, its sender spins | `DONE` or `INVITED` by who takes it from the ring and copies, `PENDING` by who moves it to matching |
+//! | [`invitation`]'s | an offer that is copied; the sender may copy the tail | `DONE` by the receiver |
 //! | `DETACHED` | in progress, nobody will ever ask | `DONE`; the completer frees the request |
 //! | `DONE` | results are written | |
 //!
@@ -37,6 +38,7 @@ use weft_base::site::{self, Site};
 use weft_base::{Error, Result};
 use weft_datatype::Datatype;
 use weft_sched::Thread;
+use weft_sync::invitation::{self, End};
 
 const PENDING: usize = 0;
 const DONE: usize = 1;
@@ -350,8 +352,44 @@ impl Operation {
     /// receiver does not wait for: nobody else changes the word, and its sender, who looks at it, is not to be woken.
     #[inline]
     pub(crate) fn complete_offer(&self) {
-        debug_assert!(self.is_offered());
+        debug_assert!(matches!(
+            self.word.load(Ordering::Relaxed),
+            OFFERED | invitation::HELPED | invitation::REFUSED
+        ));
         self.word.store(DONE, Ordering::Release);
+    }
+
+    /// Invites the sender of an offer to copy `part` of it to the buffer at `target`. Returns false if that cannot be.
+    #[inline]
+    pub(crate) fn invite(&self, target: *mut u8, part: u32) -> bool {
+        debug_assert!(self.is_offered());
+        invitation::invite(&self.word, target, part)
+    }
+
+    /// Accepts the receiver's invitation, if there is one: its buffer and the part to copy. The sender then copies the
+    /// tail and calls [`Operation::note_help`].
+    #[inline]
+    pub(crate) fn accept(&self) -> Option<(*mut u8, u32)> {
+        invitation::accept(&self.word)
+    }
+
+    /// Tells the receiver that the tail is copied.
+    #[inline]
+    pub(crate) fn note_help(&self) {
+        invitation::finish(&self.word);
+    }
+
+    /// Fetches the word early. For the receiver, before it asks for the tail.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        weft_sync::prefetch::for_reading(&self.word);
+    }
+
+    /// Tells the receiver what became of the tail: if the sender has not begun, it is the receiver's; if it has, this
+    /// waits for the end.
+    #[inline]
+    pub(crate) fn end_invitation(&self) -> End {
+        invitation::end(&self.word)
     }
 
     /// Tells the thread the operation was made for whether it completed the operation itself, so that nobody owes it
@@ -398,6 +436,22 @@ impl Operation {
                 self.transfer.copy(source.address, target.address, bytes);
             } else if bytes >= SHARE_FROM.get() && source.is_divisible(target) {
                 self.transfer.copy_derived(source, target, bytes);
+            } else {
+                source.copy_to(target);
+            }
+        }
+    }
+
+    /// As [`Operation::copy`], for who holds a lock.
+    ///
+    /// # Safety
+    /// As [`Operation::copy`].
+    pub(crate) unsafe fn copy_locked(&self, source: &Buffer, target: &Buffer) {
+        let bytes = source.bytes.min(target.bytes);
+        // SAFETY: the caller's promise.
+        unsafe {
+            if bytes >= SHARE_FROM.get() && source.is_divisible(target) {
+                self.transfer.copy_locked(source, target, bytes);
             } else {
                 source.copy_to(target);
             }

@@ -124,7 +124,7 @@ impl Transfer {
     pub(crate) unsafe fn copy(&self, source: *const u8, target: *mut u8, bytes: u64) {
         let owner = weft_sched::current();
         // SAFETY: the caller's promise.
-        unsafe { self.share(Job { source, target, bytes, owner, buffers: core::ptr::null() }) }
+        unsafe { self.share(Job { source, target, bytes, owner, buffers: core::ptr::null() }, true) }
     }
 
     /// Copies `bytes` bytes, at least one, of a buffer to one for which [`Buffer::is_divisible`] holds, as
@@ -133,12 +133,26 @@ impl Transfer {
     /// # Safety
     /// As [`Transfer::copy`].
     pub(crate) unsafe fn copy_derived(&self, source: &Buffer, target: &Buffer, bytes: u64) {
+        // SAFETY: the caller's promise.
+        unsafe { self.share_buffers(source, target, bytes, true) }
+    }
+
+    /// As [`Transfer::copy_derived`], for an owner that holds a lock: it does not park.
+    ///
+    /// # Safety
+    /// As [`Transfer::copy`].
+    pub(crate) unsafe fn copy_locked(&self, source: &Buffer, target: &Buffer, bytes: u64) {
+        // SAFETY: the caller's promise.
+        unsafe { self.share_buffers(source, target, bytes, false) }
+    }
+
+    unsafe fn share_buffers(&self, source: &Buffer, target: &Buffer, bytes: u64, parks: bool) {
         let buffers = (*source, *target);
         let owner = weft_sched::current();
         // SAFETY: the caller's promise; the buffers' descriptions live here until nobody needs them.
         unsafe {
             let (source, target) = (source.address, target.address);
-            self.share(Job { source, target, bytes, owner, buffers: &buffers });
+            self.share(Job { source, target, bytes, owner, buffers: &buffers }, parks);
         }
     }
 
@@ -146,7 +160,7 @@ impl Transfer {
     ///
     /// # Safety
     /// As [`Transfer::copy`].
-    unsafe fn share(&self, job: Job) {
+    unsafe fn share(&self, job: Job, parks: bool) {
         let units = job.bytes.div_ceil(UNIT);
         if units > MASK {
             // SAFETY: the caller's promise; nothing is offered.
@@ -164,7 +178,7 @@ impl Transfer {
             loop {
                 count = portion(left(word));
                 if count == 0 {
-                    return self.join();
+                    return self.join(parks);
                 }
                 match self.word.compare_exchange_weak(
                     word,
@@ -181,13 +195,15 @@ impl Transfer {
     }
 
     /// Waits until the helper, if there is one, has finished its last piece. It is on a core, so that is soon; if the
-    /// kernel took the core away, this thread parks.
-    fn join(&self) {
+    /// kernel took the core away, this thread parks, or gives its own away.
+    fn join(&self, parks: bool) {
         let mut looks = 0;
         while self.word.load(Ordering::Acquire) & BUSY != 0 {
             if looks < PATIENCE {
                 looks += 1;
                 pause();
+            } else if !parks {
+                weft_sys::cpu::yield_core();
             } else if self.word.fetch_or(ASLEEP, Ordering::Relaxed) & BUSY != 0 {
                 weft_sched::park();
             }

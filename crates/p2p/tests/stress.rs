@@ -682,3 +682,53 @@ fn medium_messages_of_any_layout_arrive_whole_and_may_be_overtaken() {
         });
     }
 }
+
+/// Both sides copy medium messages, one block to one block. When its receive returns, a message is whole and nobody
+/// writes to its buffer any more; when its send returns, nobody reads its buffer any more. More ranks than cores, so that
+/// senders lose their core in every state.
+#[test]
+fn medium_blocks_are_whole_and_left_alone_when_calls_return() {
+    let seed = seed();
+    for ranks in [2, 8] {
+        run(ranks, Limits::default(), |rank| {
+            let peer = rank.rank ^ 1;
+            let mut lengths = Random(seed ^ u64::from(rank.rank / 2) << 40 | 1);
+            let mut random = Random(seed ^ u64::from(rank.rank) << 20 | 1);
+            // Two buffers in turn: the other one holds what the message before left.
+            let mut data = [vec![0; 170_000], vec![0; 170_000]];
+            let mut before = 0..0;
+            for number in 1..if ranks == 2 { 3000 } else { 400u32 } {
+                let length = 20_000 + lengths.below(if number % 4 == 0 { 145_000 } else { 25_000 }) as usize;
+                let skip = lengths.below(3) as usize * 20;
+                let (by_lower, posted) = (lengths.below(2) == 0, lengths.below(4) == 0);
+                (0..random.below(200)).for_each(|_| std::hint::spin_loop());
+                let turn = number as usize % 2;
+                let [even, odd] = &mut data;
+                let (now, last) = if turn == 0 { (even, odd) } else { (odd, even) };
+                let place = &mut now[skip..skip + length];
+                if by_lower == (rank.rank < peer) {
+                    fill_large(place, number);
+                    rank.send(peer, 5, place, Mode::Standard);
+                    place.fill(0xdd);
+                } else {
+                    place.fill(0x11);
+                    let bytes = if posted {
+                        let request = rank.irecv(peer as i32, 5, place);
+                        rank.wait(request).bytes()
+                    } else {
+                        rank.receive(peer as i32, 5, place).bytes()
+                    };
+                    assert_eq!(bytes, length as u64);
+                    let mut expected = vec![0; length];
+                    fill_large(&mut expected, number);
+                    let wrong = (0..length).find(|&i| place[i] != expected[i]);
+                    assert_eq!(wrong, None, "message {number} of {length} bytes");
+                    place.fill(0xdd);
+                }
+                let changed = last[before.clone()].iter().position(|byte| *byte != 0xdd);
+                assert_eq!(changed, None, "after message {number}");
+                before = skip..skip + length;
+            }
+        });
+    }
+}
