@@ -13,7 +13,7 @@ use crate::reduction::span;
 use crate::shared;
 use crate::team::Team;
 use collectives::Algorithm::{InPlace, Schedule, Slots};
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 pub(crate) use weft_base::collectives::Step;
 use weft_base::collectives::{self, Collective, Level, Resolved, Table};
 use weft_base::settings::Source;
@@ -109,6 +109,8 @@ impl Selection {
 /// The selection of a rank's team, and how often it was changed.
 pub(crate) struct Chosen {
     selection: AtomicPtr<Selection>,
+    /// The same as the selection's, where every call looks.
+    scheduled: AtomicU32,
     changes: AtomicU64,
 }
 
@@ -117,8 +119,14 @@ impl Chosen {
     pub fn new(selection: &'static Selection) -> Self {
         Self {
             selection: AtomicPtr::new(core::ptr::from_ref(selection).cast_mut()),
+            scheduled: AtomicU32::new(selection.scheduled),
             changes: AtomicU64::new(0),
         }
+    }
+
+    fn set(&self, selection: &'static Selection) {
+        self.scheduled.store(selection.scheduled, Ordering::Relaxed);
+        self.selection.store(core::ptr::from_ref(selection).cast_mut(), Ordering::Release);
     }
 
     #[inline]
@@ -151,7 +159,8 @@ impl Team {
     /// Tells whether the blocking form of an operation goes by a schedule.
     #[inline]
     pub(crate) fn goes_by_schedule(&self, operation: &Operation<'_>) -> bool {
-        self.selection().scheduled & 1 << operation.call as u32 != 0 && self.is_scheduled(operation)
+        self.chosen.scheduled.load(Ordering::Relaxed) & 1 << operation.call as u32 != 0
+            && self.is_scheduled(operation)
     }
 
     #[cold]
@@ -208,7 +217,7 @@ impl Team {
                 take(None).or_else(|| take(Some(make()))).expect("made if nobody had")
             }
         };
-        self.chosen.selection.store(core::ptr::from_ref(selection).cast_mut(), Ordering::Release);
+        self.chosen.set(selection);
     }
 
     /// Returns the hints in effect: keys and values.
