@@ -48,6 +48,11 @@ calls! {
 }
 
 impl Call {
+    /// Returns the procedure's name.
+    pub fn name(self) -> &'static str {
+        NAMES[self as usize]
+    }
+
     /// Returns the name under which the table of algorithms knows the operation, if it has a choice.
     #[inline]
     pub(crate) fn collective(self) -> Option<Collective> {

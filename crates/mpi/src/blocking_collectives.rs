@@ -1,13 +1,17 @@
 //! Blocking collective operations (chapter 6), those among neighbors included (chapter 8).
 
-use crate::collective_forms::{Form, with_collectives};
-use crate::collectives;
+use crate::collective_arguments::{Argument, Arguments, Elements};
+use crate::collective_forms::{Form, with_collectives, with_neighborhoods};
+use crate::collectives::*;
+use crate::neighborhoods::Neighborhood;
+use crate::reductions::{Amount, Reduction};
 use core::ffi::{c_int, c_void};
 use weft_base::abi::{self, Aint, Count};
 use weft_base::{Counts, In, Result};
+use weft_coll::Call;
 
 macro_rules! blocking {
-    ($($name:ident $text:literal, $_n:ident $_nt:literal, $_p:ident $_pt:literal ($($argument:ident: $kind:ty),*);)*) => {$(
+    ($($name:ident $text:literal, $_n:ident $_nt:literal, $_p:ident $_pt:literal ($($argument:ident: $kind:ty),*) = $describe:expr;)*) => {$(
         #[doc = concat!("`", $text, "`")]
         ///
         /// # Errors
@@ -17,8 +21,9 @@ macro_rules! blocking {
         #[allow(clippy::too_many_arguments)]
         #[inline]
         pub fn $name($($argument: $kind),*) -> Result {
-            collectives::$name(Form::Blocking, $($argument),*)
+            $describe.run(Form::Blocking)
         }
     )*};
 }
 with_collectives!(blocking);
+with_neighborhoods!(blocking);

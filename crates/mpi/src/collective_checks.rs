@@ -2,21 +2,26 @@
 //! the ranks that have come to it already.
 //!
 //! The functions have the arguments of the blocking procedures, and stand before the nonblocking and persistent ones, too.
+//! What is shown is said by the description of the call ([`Arguments`]).
 //! What they cannot make sense of they leave to the procedure's own checks.
 
+use crate::collective_arguments::{Argument, Arguments, Elements};
+use crate::collective_forms::with_collectives;
+use crate::collectives::*;
 use crate::communicators::Communicator;
 use crate::process::Process;
+use crate::reductions::{Amount, Reduction};
 use core::ffi::{c_int, c_void};
 use std::sync::Arc;
 use weft_base::abi::{self, Count};
-use weft_base::constants::MPI_IN_PLACE;
 use weft_base::finding::Finding;
 use weft_base::site::{self, Site};
 use weft_base::{Counts, In};
+use weft_coll::Call;
 use weft_datatype::{Basic, Difference, Signature};
 
 /// What one side of an operation is, for each rank.
-enum Side {
+pub(crate) enum Side {
     Nobody,
     /// The same for every rank.
     Everybody(Signature),
@@ -27,7 +32,7 @@ enum Side {
 }
 
 impl Side {
-    fn of(&self, rank: u32) -> Option<&Signature> {
+    pub fn of(&self, rank: u32) -> Option<&Signature> {
         match self {
             Self::Nobody => None,
             Self::Everybody(signature) => Some(signature),
@@ -38,39 +43,39 @@ impl Side {
 }
 
 /// What a rank shows to the others.
-struct Shown {
+pub(crate) struct Shown {
     call: &'static str,
     site: Option<&'static Site>,
-    root: Option<c_int>,
+    pub root: Option<c_int>,
     /// The operation of a reduction: its handle if it is predefined; whether it commutes.
-    operation: Option<(usize, bool)>,
+    pub operation: Option<(usize, bool)>,
     /// What must be the same at all ranks.
-    common: Option<Signature>,
-    sends: Side,
-    receives: Side,
+    pub common: Option<Signature>,
+    pub sends: Side,
+    pub receives: Side,
 }
 
 impl Shown {
-    fn new(call: &'static str, root: Option<c_int>) -> Self {
+    fn new(call: &'static str) -> Self {
         let call = call.strip_suffix("_c").unwrap_or(call);
         let (sends, receives) = (Side::Nobody, Side::Nobody);
-        Self { call, site: site::current(), root, operation: None, common: None, sends, receives }
+        Self { call, site: site::current(), root: None, operation: None, common: None, sends, receives }
     }
 }
 
 /// The rank and communicator of a call.
-struct Caller {
-    process: &'static Process,
-    rank: u32,
-    size: u32,
+pub(crate) struct Caller {
+    pub process: &'static Process,
+    pub rank: u32,
+    pub size: u32,
 }
 
 impl Caller {
-    fn signature(&self, count: Count, datatype: abi::Datatype) -> Option<Signature> {
+    pub fn signature(&self, count: Count, datatype: abi::Datatype) -> Option<Signature> {
         Some(Signature::new(&*self.process.datatype(datatype).ok()?, u64::try_from(count).ok()?))
     }
 
-    fn everybody(&self, count: Count, datatype: abi::Datatype) -> Side {
+    pub fn everybody(&self, count: Count, datatype: abi::Datatype) -> Side {
         self.signature(count, datatype).map_or(Side::Nobody, Side::Everybody)
     }
 
@@ -81,7 +86,22 @@ impl Caller {
         Side::Each((0..self.size as usize).map(|i| self.signature(counts.get(i), datatype(i))).collect())
     }
 
-    fn to(&self, root: c_int, count: Count, datatype: abi::Datatype) -> Side {
+    /// Tells whether a root argument means the caller.
+    pub fn is(&self, root: c_int) -> bool {
+        i64::from(self.rank) == i64::from(root)
+    }
+
+    /// Says what an argument is for each rank.
+    pub fn all(&self, argument: &Argument) -> Side {
+        match argument.elements {
+            Elements::Block(count, datatype) => self.everybody(count, datatype),
+            Elements::Pieces(counts, _, datatype) => self.each(counts, |_| datatype),
+            Elements::Typed(_, _, types) if types.is_null() => Side::Nobody,
+            Elements::Typed(counts, _, types) => self.each(counts, |rank| types.get(rank)),
+        }
+    }
+
+    pub fn to(&self, root: c_int, count: Count, datatype: abi::Datatype) -> Side {
         match (u32::try_from(root), self.signature(count, datatype)) {
             (Ok(root), Some(signature)) => Side::One(root, signature),
             _ => Side::Nobody,
@@ -89,20 +109,18 @@ impl Caller {
     }
 }
 
-fn is_in_place(buffer: *const c_void) -> bool {
-    buffer.addr() == MPI_IN_PLACE
-}
-
 /// Compares a call with those of the other ranks of its communicator that have come to it.
-fn compare(comm: abi::Comm, describe: impl FnOnce(&Caller) -> Shown) {
+fn compare(call: &'static str, arguments: &impl Arguments) {
     let Ok(process) = Process::current() else { return };
-    let Ok(communicator) = process.communicator(comm) else { return };
+    let Ok(communicator) = process.communicator(arguments.comm()) else { return };
     let communicator: &Communicator = &communicator;
     if communicator.values.remote.is_some() {
         return;
     }
     let caller = Caller { process, rank: communicator.values.rank, size: communicator.values.size() };
-    let mine = Arc::new(describe(&caller));
+    let mut mine = Shown::new(call);
+    arguments.show(&caller, &mut mine);
+    let mine = Arc::new(mine);
     let world_rank = |rank| communicator.values.group.world_rank(rank);
     let mut is_first = true;
     communicator.team.show(&mine, |rank, other: &Shown| {
@@ -167,322 +185,13 @@ fn describe_difference(difference: &Difference, first: &str, second: &str) -> St
         .replace("where at", "at")
 }
 
-/// Stands before `MPI_Barrier`.
-pub fn barrier(call: &'static str, comm: abi::Comm) {
-    compare(comm, |_| Shown::new(call, None))
-}
-
-/// Stands before `MPI_Bcast`.
-pub fn bcast(
-    call: &'static str,
-    _buffer: *mut c_void,
-    count: Count,
-    datatype: abi::Datatype,
-    root: c_int,
-    comm: abi::Comm,
-) {
-    compare(comm, |caller| {
-        let mut shown = Shown::new(call, Some(root));
-        if i64::from(caller.rank) == i64::from(root) {
-            shown.sends = caller.everybody(count, datatype);
-        } else {
-            shown.receives = caller.to(root, count, datatype);
-        }
-        shown
-    })
-}
-
-/// Stands before `MPI_Gather`.
-pub fn gather(
-    call: &'static str,
-    sendbuf: *const c_void,
-    sendcount: Count,
-    sendtype: abi::Datatype,
-    _recvbuf: *mut c_void,
-    recvcount: Count,
-    recvtype: abi::Datatype,
-    root: c_int,
-    comm: abi::Comm,
-) {
-    compare(comm, |caller| {
-        let mut shown = Shown::new(call, Some(root));
-        if !is_in_place(sendbuf) {
-            shown.sends = caller.to(root, sendcount, sendtype);
-        }
-        if i64::from(caller.rank) == i64::from(root) {
-            shown.receives = caller.everybody(recvcount, recvtype);
-        }
-        shown
-    })
-}
-
-/// Stands before `MPI_Gatherv`.
-pub fn gatherv(
-    call: &'static str,
-    sendbuf: *const c_void,
-    sendcount: Count,
-    sendtype: abi::Datatype,
-    _recvbuf: *mut c_void,
-    recvcounts: Counts,
-    _displs: Counts,
-    recvtype: abi::Datatype,
-    root: c_int,
-    comm: abi::Comm,
-) {
-    compare(comm, |caller| {
-        let mut shown = Shown::new(call, Some(root));
-        if !is_in_place(sendbuf) {
-            shown.sends = caller.to(root, sendcount, sendtype);
-        }
-        if i64::from(caller.rank) == i64::from(root) {
-            shown.receives = caller.each(recvcounts, |_| recvtype);
-        }
-        shown
-    })
-}
-
-/// Stands before `MPI_Scatter`.
-pub fn scatter(
-    call: &'static str,
-    _sendbuf: *const c_void,
-    sendcount: Count,
-    sendtype: abi::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: Count,
-    recvtype: abi::Datatype,
-    root: c_int,
-    comm: abi::Comm,
-) {
-    compare(comm, |caller| {
-        let mut shown = Shown::new(call, Some(root));
-        if i64::from(caller.rank) == i64::from(root) {
-            shown.sends = caller.everybody(sendcount, sendtype);
-        }
-        if !is_in_place(recvbuf) {
-            shown.receives = caller.to(root, recvcount, recvtype);
-        }
-        shown
-    })
-}
-
-/// Stands before `MPI_Scatterv`.
-pub fn scatterv(
-    call: &'static str,
-    _sendbuf: *const c_void,
-    sendcounts: Counts,
-    _displs: Counts,
-    sendtype: abi::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: Count,
-    recvtype: abi::Datatype,
-    root: c_int,
-    comm: abi::Comm,
-) {
-    compare(comm, |caller| {
-        let mut shown = Shown::new(call, Some(root));
-        if i64::from(caller.rank) == i64::from(root) {
-            shown.sends = caller.each(sendcounts, |_| sendtype);
-        }
-        if !is_in_place(recvbuf) {
-            shown.receives = caller.to(root, recvcount, recvtype);
-        }
-        shown
-    })
-}
-
-/// Stands before `MPI_Allgather` and `MPI_Alltoall`: what a rank sends to one, it sends to all.
-fn evenly(
-    call: &'static str,
-    sendbuf: *const c_void,
-    send: (Count, abi::Datatype),
-    receive: (Count, abi::Datatype),
-    comm: abi::Comm,
-) {
-    compare(comm, |caller| {
-        let mut shown = Shown::new(call, None);
-        let (count, datatype) = if is_in_place(sendbuf) { receive } else { send };
-        shown.sends = caller.everybody(count, datatype);
-        shown.receives = caller.everybody(receive.0, receive.1);
-        shown
-    })
-}
-
-/// Stands before `MPI_Allgather`.
-pub fn allgather(
-    call: &'static str,
-    sendbuf: *const c_void,
-    sendcount: Count,
-    sendtype: abi::Datatype,
-    _recvbuf: *mut c_void,
-    recvcount: Count,
-    recvtype: abi::Datatype,
-    comm: abi::Comm,
-) {
-    evenly(call, sendbuf, (sendcount, sendtype), (recvcount, recvtype), comm)
-}
-
-/// Stands before `MPI_Alltoall`.
-pub fn alltoall(
-    call: &'static str,
-    sendbuf: *const c_void,
-    sendcount: Count,
-    sendtype: abi::Datatype,
-    _recvbuf: *mut c_void,
-    recvcount: Count,
-    recvtype: abi::Datatype,
-    comm: abi::Comm,
-) {
-    evenly(call, sendbuf, (sendcount, sendtype), (recvcount, recvtype), comm)
-}
-
-/// Stands before `MPI_Allgatherv`.
-pub fn allgatherv(
-    call: &'static str,
-    sendbuf: *const c_void,
-    sendcount: Count,
-    sendtype: abi::Datatype,
-    _recvbuf: *mut c_void,
-    recvcounts: Counts,
-    _displs: Counts,
-    recvtype: abi::Datatype,
-    comm: abi::Comm,
-) {
-    compare(comm, |caller| {
-        let mut shown = Shown::new(call, None);
-        shown.receives = caller.each(recvcounts, |_| recvtype);
-        shown.sends = match is_in_place(sendbuf) {
-            true => shown.receives.of(caller.rank).cloned().map_or(Side::Nobody, Side::Everybody),
-            false => caller.everybody(sendcount, sendtype),
-        };
-        shown
-    })
-}
-
-/// Stands before `MPI_Alltoallv`.
-pub fn alltoallv(
-    call: &'static str,
-    sendbuf: *const c_void,
-    sendcounts: Counts,
-    _sdispls: Counts,
-    sendtype: abi::Datatype,
-    _recvbuf: *mut c_void,
-    recvcounts: Counts,
-    _rdispls: Counts,
-    recvtype: abi::Datatype,
-    comm: abi::Comm,
-) {
-    compare(comm, |caller| {
-        let mut shown = Shown::new(call, None);
-        shown.receives = caller.each(recvcounts, |_| recvtype);
-        shown.sends = match is_in_place(sendbuf) {
-            true => caller.each(recvcounts, |_| recvtype),
-            false => caller.each(sendcounts, |_| sendtype),
-        };
-        shown
-    })
-}
-
-/// Stands before `MPI_Alltoallw`.
-pub fn alltoallw(
-    call: &'static str,
-    sendbuf: *const c_void,
-    sendcounts: Counts,
-    _sdispls: Counts,
-    sendtypes: In<abi::Datatype>,
-    _recvbuf: *mut c_void,
-    recvcounts: Counts,
-    _rdispls: Counts,
-    recvtypes: In<abi::Datatype>,
-    comm: abi::Comm,
-) {
-    compare(comm, |caller| {
-        let mut shown = Shown::new(call, None);
-        let in_place = is_in_place(sendbuf);
-        if recvtypes.is_null() || (sendtypes.is_null() && !in_place) {
-            return shown;
-        }
-        shown.receives = caller.each(recvcounts, |i| recvtypes.get(i));
-        shown.sends = match in_place {
-            true => caller.each(recvcounts, |i| recvtypes.get(i)),
-            false => caller.each(sendcounts, |i| sendtypes.get(i)),
-        };
-        shown
-    })
-}
-
-/// Stands before a reduction of `count` elements.
-fn reduction(
-    call: &'static str,
-    root: Option<c_int>,
-    count: Count,
-    datatype: abi::Datatype,
-    op: abi::Op,
-    comm: abi::Comm,
-) {
-    compare(comm, |caller| {
-        let mut shown = Shown::new(call, root);
-        // The handles of a user's operation differ between ranks.
-        shown.operation = caller.process.operation(op).ok().map(|operation| {
-            let handle = if op.0 < 4096 { op.0 } else { 0 };
-            (handle, operation.is_commutative())
-        });
-        shown.common = caller.signature(count, datatype);
-        shown
-    })
-}
-
-/// Stands before `MPI_Reduce`.
-pub fn reduce(
-    call: &'static str,
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    count: Count,
-    datatype: abi::Datatype,
-    op: abi::Op,
-    root: c_int,
-    comm: abi::Comm,
-) {
-    reduction(call, Some(root), count, datatype, op, comm)
-}
-
-macro_rules! reductions {
-    ($($name:ident $procedure:literal),*) => {$(
-        #[doc = concat!("Stands before `", $procedure, "`.")]
-        pub fn $name(
-            call: &'static str,
-            _sendbuf: *const c_void,
-            _recvbuf: *mut c_void,
-            count: Count,
-            datatype: abi::Datatype,
-            op: abi::Op,
-            comm: abi::Comm,
-        ) {
-            reduction(call, None, count, datatype, op, comm)
+macro_rules! checks {
+    ($($name:ident $text:literal, $_n:ident $_nt:literal, $_p:ident $_pt:literal ($($argument:ident: $kind:ty),*) = $describe:expr;)*) => {$(
+        #[doc = concat!("Stands before `", $text, "`.")]
+        #[allow(clippy::too_many_arguments)]
+        pub fn $name(call: &'static str, $($argument: $kind),*) {
+            compare(call, &$describe)
         }
     )*};
 }
-
-reductions!(
-    allreduce "MPI_Allreduce",
-    scan "MPI_Scan",
-    exscan "MPI_Exscan",
-    reduce_scatter_block "MPI_Reduce_scatter_block"
-);
-
-/// Stands before `MPI_Reduce_scatter`.
-pub fn reduce_scatter(
-    call: &'static str,
-    _sendbuf: *const c_void,
-    _recvbuf: *mut c_void,
-    recvcounts: Counts,
-    datatype: abi::Datatype,
-    op: abi::Op,
-    comm: abi::Comm,
-) {
-    let size = Process::current().and_then(|process| Ok(process.communicator(comm)?.values.size()));
-    let counts = size.map_or(Vec::new(), |size| {
-        if recvcounts.is_null() { Vec::new() } else { recvcounts.to_vec(size as usize) }
-    });
-    let total = counts.iter().try_fold(0i64, |sum, count| sum.checked_add(*count));
-    reduction(call, None, total.unwrap_or(-1), datatype, op, comm)
-}
+with_collectives!(checks);

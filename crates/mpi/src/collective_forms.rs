@@ -141,124 +141,199 @@ impl Work for Startable {
     }
 }
 
-/// Hands the table of collective operations to a macro: the names of each in its three forms, and its arguments.
+/// Hands the table of collective operations to a macro: the names of each in its three forms, its arguments, and their
+/// description.
 macro_rules! with_collectives {
     ($make:ident) => {
         $make! {
-            barrier "MPI_Barrier", ibarrier "MPI_Ibarrier", barrier_init "MPI_Barrier_init" (comm: abi::Comm);
+            barrier "MPI_Barrier", ibarrier "MPI_Ibarrier", barrier_init "MPI_Barrier_init" (comm: abi::Comm)
+            = Barrier { comm };
             bcast "MPI_Bcast", ibcast "MPI_Ibcast", bcast_init "MPI_Bcast_init"
-            (buffer: *mut c_void, count: Count, datatype: abi::Datatype, root: c_int, comm: abi::Comm);
+            (buffer: *mut c_void, count: Count, datatype: abi::Datatype, root: c_int, comm: abi::Comm)
+            = Broadcast { buffer, count, datatype, root, comm };
             gather "MPI_Gather", igather "MPI_Igather", gather_init "MPI_Gather_init"
             (
                 sendbuf: *const c_void, sendcount: Count, sendtype: abi::Datatype,
                 recvbuf: *mut c_void, recvcount: Count, recvtype: abi::Datatype, root: c_int, comm: abi::Comm
-            );
+            )
+            = Rooted {
+                call: Call::Gather, send: Argument::send(sendbuf, Elements::Block(sendcount, sendtype)),
+                receive: Argument::receive(recvbuf, Elements::Block(recvcount, recvtype)), root, comm
+            };
             gatherv "MPI_Gatherv", igatherv "MPI_Igatherv", gatherv_init "MPI_Gatherv_init"
             (
                 sendbuf: *const c_void, sendcount: Count, sendtype: abi::Datatype,
                 recvbuf: *mut c_void, recvcounts: Counts, displs: Counts, recvtype: abi::Datatype,
                 root: c_int, comm: abi::Comm
-            );
+            )
+            = Rooted {
+                call: Call::Gatherv, send: Argument::send(sendbuf, Elements::Block(sendcount, sendtype)),
+                receive: Argument::receive(recvbuf, Elements::Pieces(recvcounts, displs, recvtype)).displs(), root, comm
+            };
             scatter "MPI_Scatter", iscatter "MPI_Iscatter", scatter_init "MPI_Scatter_init"
             (
                 sendbuf: *const c_void, sendcount: Count, sendtype: abi::Datatype,
                 recvbuf: *mut c_void, recvcount: Count, recvtype: abi::Datatype, root: c_int, comm: abi::Comm
-            );
+            )
+            = Rooted {
+                call: Call::Scatter, send: Argument::send(sendbuf, Elements::Block(sendcount, sendtype)),
+                receive: Argument::receive(recvbuf, Elements::Block(recvcount, recvtype)), root, comm
+            };
             scatterv "MPI_Scatterv", iscatterv "MPI_Iscatterv", scatterv_init "MPI_Scatterv_init"
             (
                 sendbuf: *const c_void, sendcounts: Counts, displs: Counts, sendtype: abi::Datatype,
                 recvbuf: *mut c_void, recvcount: Count, recvtype: abi::Datatype, root: c_int, comm: abi::Comm
-            );
+            )
+            = Rooted {
+                call: Call::Scatterv, send: Argument::send(sendbuf, Elements::Pieces(sendcounts, displs, sendtype)).displs(),
+                receive: Argument::receive(recvbuf, Elements::Block(recvcount, recvtype)), root, comm
+            };
             allgather "MPI_Allgather", iallgather "MPI_Iallgather", allgather_init "MPI_Allgather_init"
             (
                 sendbuf: *const c_void, sendcount: Count, sendtype: abi::Datatype,
                 recvbuf: *mut c_void, recvcount: Count, recvtype: abi::Datatype, comm: abi::Comm
-            );
+            )
+            = Everywhere {
+                call: Call::Allgather, send: Argument::send(sendbuf, Elements::Block(sendcount, sendtype)),
+                receive: Argument::receive(recvbuf, Elements::Block(recvcount, recvtype)), comm
+            };
             allgatherv "MPI_Allgatherv", iallgatherv "MPI_Iallgatherv", allgatherv_init "MPI_Allgatherv_init"
             (
                 sendbuf: *const c_void, sendcount: Count, sendtype: abi::Datatype,
                 recvbuf: *mut c_void, recvcounts: Counts, displs: Counts, recvtype: abi::Datatype, comm: abi::Comm
-            );
+            )
+            = Everywhere {
+                call: Call::Allgatherv, send: Argument::send(sendbuf, Elements::Block(sendcount, sendtype)),
+                receive: Argument::receive(recvbuf, Elements::Pieces(recvcounts, displs, recvtype)).displs(), comm
+            };
             alltoall "MPI_Alltoall", ialltoall "MPI_Ialltoall", alltoall_init "MPI_Alltoall_init"
             (
                 sendbuf: *const c_void, sendcount: Count, sendtype: abi::Datatype,
                 recvbuf: *mut c_void, recvcount: Count, recvtype: abi::Datatype, comm: abi::Comm
-            );
+            )
+            = Everywhere {
+                call: Call::Alltoall, send: Argument::send(sendbuf, Elements::Block(sendcount, sendtype)),
+                receive: Argument::receive(recvbuf, Elements::Block(recvcount, recvtype)), comm
+            };
             alltoallv "MPI_Alltoallv", ialltoallv "MPI_Ialltoallv", alltoallv_init "MPI_Alltoallv_init"
             (
                 sendbuf: *const c_void, sendcounts: Counts, sdispls: Counts, sendtype: abi::Datatype,
                 recvbuf: *mut c_void, recvcounts: Counts, rdispls: Counts, recvtype: abi::Datatype, comm: abi::Comm
-            );
+            )
+            = Everywhere {
+                call: Call::Alltoallv, send: Argument::send(sendbuf, Elements::Pieces(sendcounts, sdispls, sendtype)),
+                receive: Argument::receive(recvbuf, Elements::Pieces(recvcounts, rdispls, recvtype)), comm
+            };
             alltoallw "MPI_Alltoallw", ialltoallw "MPI_Ialltoallw", alltoallw_init "MPI_Alltoallw_init"
             (
                 sendbuf: *const c_void, sendcounts: Counts, sdispls: Counts, sendtypes: In<abi::Datatype>,
                 recvbuf: *mut c_void, recvcounts: Counts, rdispls: Counts, recvtypes: In<abi::Datatype>,
                 comm: abi::Comm
-            );
+            )
+            = Everywhere {
+                call: Call::Alltoallw, send: Argument::send(sendbuf, Elements::Typed(sendcounts, sdispls, sendtypes)),
+                receive: Argument::receive(recvbuf, Elements::Typed(recvcounts, rdispls, recvtypes)), comm
+            };
             reduce "MPI_Reduce", ireduce "MPI_Ireduce", reduce_init "MPI_Reduce_init"
             (
                 sendbuf: *const c_void, recvbuf: *mut c_void, count: Count, datatype: abi::Datatype, op: abi::Op,
                 root: c_int, comm: abi::Comm
-            );
+            )
+            = Reduction { call: Call::Reduce, sendbuf, recvbuf, amount: Amount::Count(count), datatype, op, root: Some(root), comm };
             allreduce "MPI_Allreduce", iallreduce "MPI_Iallreduce", allreduce_init "MPI_Allreduce_init"
             (
                 sendbuf: *const c_void, recvbuf: *mut c_void, count: Count, datatype: abi::Datatype, op: abi::Op,
                 comm: abi::Comm
-            );
+            )
+            = Reduction { call: Call::Allreduce, sendbuf, recvbuf, amount: Amount::Count(count), datatype, op, root: None, comm };
             reduce_scatter_block "MPI_Reduce_scatter_block", ireduce_scatter_block "MPI_Ireduce_scatter_block",
             reduce_scatter_block_init "MPI_Reduce_scatter_block_init"
             (
                 sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: Count, datatype: abi::Datatype,
                 op: abi::Op, comm: abi::Comm
-            );
+            )
+            = Reduction { call: Call::ReduceScatterBlock, sendbuf, recvbuf, amount: Amount::Count(recvcount), datatype, op, root: None, comm };
             reduce_scatter "MPI_Reduce_scatter", ireduce_scatter "MPI_Ireduce_scatter",
             reduce_scatter_init "MPI_Reduce_scatter_init"
             (
                 sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: Counts, datatype: abi::Datatype,
                 op: abi::Op, comm: abi::Comm
-            );
+            )
+            = Reduction { call: Call::ReduceScatter, sendbuf, recvbuf, amount: Amount::Counts(recvcounts), datatype, op, root: None, comm };
             scan "MPI_Scan", iscan "MPI_Iscan", scan_init "MPI_Scan_init"
             (
                 sendbuf: *const c_void, recvbuf: *mut c_void, count: Count, datatype: abi::Datatype, op: abi::Op,
                 comm: abi::Comm
-            );
+            )
+            = Reduction { call: Call::Scan, sendbuf, recvbuf, amount: Amount::Count(count), datatype, op, root: None, comm };
             exscan "MPI_Exscan", iexscan "MPI_Iexscan", exscan_init "MPI_Exscan_init"
             (
                 sendbuf: *const c_void, recvbuf: *mut c_void, count: Count, datatype: abi::Datatype, op: abi::Op,
                 comm: abi::Comm
-            );
+            )
+            = Reduction { call: Call::Exscan, sendbuf, recvbuf, amount: Amount::Count(count), datatype, op, root: None, comm };
+        }
+    };
+}
+pub(crate) use with_collectives;
+
+/// Hands the table of collective operations among neighbors to a macro: the names of each in its three forms, its arguments, and
+/// their description.
+macro_rules! with_neighborhoods {
+    ($make:ident) => {
+        $make! {
             neighbor_allgather "MPI_Neighbor_allgather", ineighbor_allgather "MPI_Ineighbor_allgather",
             neighbor_allgather_init "MPI_Neighbor_allgather_init"
             (
                 sendbuf: *const c_void, sendcount: Count, sendtype: abi::Datatype,
                 recvbuf: *mut c_void, recvcount: Count, recvtype: abi::Datatype, comm: abi::Comm
-            );
+            )
+            = Neighborhood {
+                call: Call::NeighborAllgather, send: Argument::send(sendbuf, Elements::Block(sendcount, sendtype)),
+                receive: Argument::receive(recvbuf, Elements::Block(recvcount, recvtype)), comm
+            };
             neighbor_allgatherv "MPI_Neighbor_allgatherv", ineighbor_allgatherv "MPI_Ineighbor_allgatherv",
             neighbor_allgatherv_init "MPI_Neighbor_allgatherv_init"
             (
                 sendbuf: *const c_void, sendcount: Count, sendtype: abi::Datatype,
                 recvbuf: *mut c_void, recvcounts: Counts, displs: Counts, recvtype: abi::Datatype, comm: abi::Comm
-            );
+            )
+            = Neighborhood {
+                call: Call::NeighborAllgatherv, send: Argument::send(sendbuf, Elements::Block(sendcount, sendtype)),
+                receive: Argument::receive(recvbuf, Elements::Pieces(recvcounts, displs, recvtype)).displs(), comm
+            };
             neighbor_alltoall "MPI_Neighbor_alltoall", ineighbor_alltoall "MPI_Ineighbor_alltoall",
             neighbor_alltoall_init "MPI_Neighbor_alltoall_init"
             (
                 sendbuf: *const c_void, sendcount: Count, sendtype: abi::Datatype,
                 recvbuf: *mut c_void, recvcount: Count, recvtype: abi::Datatype, comm: abi::Comm
-            );
+            )
+            = Neighborhood {
+                call: Call::NeighborAlltoall, send: Argument::send(sendbuf, Elements::Block(sendcount, sendtype)),
+                receive: Argument::receive(recvbuf, Elements::Block(recvcount, recvtype)), comm
+            };
             neighbor_alltoallv "MPI_Neighbor_alltoallv", ineighbor_alltoallv "MPI_Ineighbor_alltoallv",
             neighbor_alltoallv_init "MPI_Neighbor_alltoallv_init"
             (
                 sendbuf: *const c_void, sendcounts: Counts, sdispls: Counts, sendtype: abi::Datatype,
                 recvbuf: *mut c_void, recvcounts: Counts, rdispls: Counts, recvtype: abi::Datatype, comm: abi::Comm
-            );
+            )
+            = Neighborhood {
+                call: Call::NeighborAlltoallv, send: Argument::send(sendbuf, Elements::Pieces(sendcounts, sdispls, sendtype)),
+                receive: Argument::receive(recvbuf, Elements::Pieces(recvcounts, rdispls, recvtype)), comm
+            };
             neighbor_alltoallw "MPI_Neighbor_alltoallw", ineighbor_alltoallw "MPI_Ineighbor_alltoallw",
             neighbor_alltoallw_init "MPI_Neighbor_alltoallw_init"
             (
                 sendbuf: *const c_void, sendcounts: Counts, sdispls: In<Aint>, sendtypes: In<abi::Datatype>,
                 recvbuf: *mut c_void, recvcounts: Counts, rdispls: In<Aint>, recvtypes: In<abi::Datatype>,
                 comm: abi::Comm
-            );
+            )
+            = Neighborhood {
+                call: Call::NeighborAlltoallw, send: Argument::send(sendbuf, Elements::Typed(sendcounts, Counts::Aint(sdispls), sendtypes)),
+                receive: Argument::receive(recvbuf, Elements::Typed(recvcounts, Counts::Aint(rdispls), recvtypes)), comm
+            };
         }
     };
 }
-pub(crate) use with_collectives;
+pub(crate) use with_neighborhoods;
