@@ -6,9 +6,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use weft_base::abi;
 use weft_base::constants::*;
 use weft_datatype::Datatype;
+use weft_local::{Segment, SegmentDevice};
 use weft_p2p::{Buffer, Completion, Endpoint, Engine, Envelope, Limits, Mode};
 use weft_transport::simulator::{Conditions, Network, Random};
-use weft_transport::{Channel, Nobody, Node, Nodes, Places};
+use weft_transport::{Channel, Device, Nobody, Node, Nodes, Places};
 
 /// The seeds of a test: some that follow from the time, and then always the same.
 fn seeds(count: u64) -> impl Iterator<Item = u64> {
@@ -32,7 +33,8 @@ impl Drop for Seed {
 }
 
 struct Job {
-    network: Network,
+    /// Of jobs over the simulator.
+    network: Option<Network>,
     nodes: Vec<&'static Nodes>,
     engines: Vec<&'static Engine>,
     places: Places,
@@ -41,19 +43,27 @@ struct Job {
 impl Job {
     fn new(places: Places, conditions: Conditions, limits: Limits) -> Self {
         let network = Network::new(places.nodes(), conditions);
+        Self { network: Some(network.clone()), ..Self::over(network.devices(), places, limits) }
+    }
+
+    fn over(devices: Vec<Box<dyn Device>>, places: Places, limits: Limits) -> Self {
         let mut nodes: Vec<&'static Nodes> = Vec::new();
         let mut engines = Vec::new();
-        for device in network.devices() {
+        for device in devices {
             let joined: &'static Nodes = Box::leak(Box::new(Nodes::new(device, places.clone())));
             joined.serve(Channel::Collective, &Nobody);
             engines.push(Engine::spread(joined, limits));
             nodes.push(joined);
         }
-        let job = Self { network, nodes, engines, places };
+        let job = Self { network: None, nodes, engines, places };
         for rank in 0..job.places.size() {
             job.engine(rank).attach(rank, weft_sched::current());
         }
         job
+    }
+
+    fn network(&self) -> &Network {
+        self.network.as_ref().expect("a job over the simulator")
     }
 
     /// A job whose shape and network follow from the seed.
@@ -474,7 +484,7 @@ fn a_lost_node_process_fails_operations_and_hangs_none() {
         let mut random = Random::new(seed);
         let limits = Limits { eager: 300, unexpected: 2000, rings: 0, spins: 0 };
         let job = Job::new(Places::blocks(3, 1), Conditions::random(seed, 3), limits);
-        job.network.cut_at(random.below(400), 0, 1);
+        job.network().cut_at(random.below(400), 0, 1);
         let (mut sending, mut receiving) = (Vec::new(), Vec::new());
         for number in 0..30u32 {
             let length = [8, 200, 400, 20_000][random.below(4) as usize];
@@ -513,7 +523,7 @@ fn a_lost_node_process_fails_operations_and_hangs_none() {
             failures += u32::from(job.finish(rank, request).error.is_some());
             drop(memory);
         }
-        job.network.advance(1000);
+        job.network().advance(1000);
         for _ in 0..2000 {
             job.poll();
         }
@@ -534,7 +544,7 @@ fn nonsense_from_a_peer_fails_the_peer_and_nothing_else() {
         let mut random = Random::new(seed);
         let limits = Limits { eager: 300, unexpected: 2000, rings: 0, spins: 0 };
         let job = Job::new(Places::blocks(3, 1), Conditions::calm(seed), limits);
-        let device = job.network.device(2);
+        let device = job.network().device(2);
         let mut data = content(9000, 0, 1);
         let send = job.isend(0, 2, 1, dense(&mut data), None, Mode::Standard);
         for _ in 0..20 {
@@ -566,7 +576,7 @@ fn nonsense_from_a_peer_fails_the_peer_and_nothing_else() {
         if job.is_complete(0, send) {
             job.end(0, send);
         } else {
-            job.network.isolate(2);
+            job.network().isolate(2);
             job.finish(0, send);
         }
         let mut got = vec![0; 9000];
@@ -599,95 +609,107 @@ impl Drop for EndAll {
     }
 }
 
-/// Each rank a thread, each node process polled by one more: blocking calls, several threads of several ranks at once.
 #[test]
 fn ranks_on_threads_exchange_messages() {
     for seed in seeds(12) {
         println!("seed {seed}");
-        let mut random = Random::new(seed);
-        let job = Job::random(&mut random);
-        let ranks = job.places.size();
-        let left = std::sync::atomic::AtomicU32::new(ranks);
-        let ready = std::sync::Barrier::new(ranks as usize);
-        std::thread::scope(|scope| {
-            for node in &job.nodes {
-                scope.spawn(|| {
-                    while left.load(std::sync::atomic::Ordering::Relaxed) != 0 {
-                        if !node.poll() {
-                            std::thread::yield_now();
-                        }
-                    }
-                });
-            }
-            for rank in 0..ranks {
-                let (job, left, ready) = (&job, &left, &ready);
-                scope.spawn(move || {
-                    let _guard = EndAll;
-                    let (engine, me) = (job.engine(rank), job.me(rank));
-                    engine.attach(rank, weft_sched::current());
-                    ready.wait();
-                    let mut random = Random::new(seed ^ 77);
-                    for number in 0..120u32 {
-                        // All ranks draw the same numbers.
-                        let (shift, length) = (
-                            1 + random.below(u64::from(ranks) - 1) as u32,
-                            LENGTHS[random.below(10) as usize],
-                        );
-                        let (way, wild) = (random.below(4), random.below(2));
-                        let (next, previous) = ((rank + shift) % ranks, (rank + ranks - shift) % ranks);
-                        let mut data = content(length, rank, number);
-                        let mut got = vec![0; length];
-                        let envelope = Envelope { context: 4, source: rank as i32, tag: number as i32 };
-                        let source = if wild == 0 { MPI_ANY_SOURCE } else { previous as i32 };
-                        let pattern = Envelope { source, ..envelope };
-                        let from = (wild != 0).then_some(previous);
-                        let (data, room) = (dense(&mut data), dense(&mut got));
-                        let status = unsafe {
-                            match way {
-                                0 => {
-                                    let send = Some((next, envelope, data));
-                                    let (status, result) =
-                                        engine.sendrecv(me, send, Some((from, pattern, room)));
-                                    result.unwrap();
-                                    status
-                                }
-                                1 => {
-                                    let request = engine.irecv(me, pattern, room, None, MPI_COMM_WORLD);
-                                    engine.send(me, next, envelope, data, Mode::Synchronous).unwrap();
-                                    engine.wait_request(me, request).unwrap().status
-                                }
-                                2 => {
-                                    let mode = Mode::Standard;
-                                    let request =
-                                        engine.isend(me, next, envelope, data, None, mode, MPI_COMM_WORLD);
-                                    let (matched, probed) = engine.mprobe(me, &pattern, MPI_COMM_WORLD);
-                                    let (status, result) = engine.mrecv(me, matched, &room);
-                                    result.unwrap();
-                                    assert_eq!(probed, status);
-                                    engine.wait_request(me, request).unwrap();
-                                    status
-                                }
-                                _ => {
-                                    let mode = Mode::Standard;
-                                    let request =
-                                        engine.isend(me, next, envelope, data, None, mode, MPI_COMM_WORLD);
-                                    let (status, result) = engine.receive(me, from, pattern, room);
-                                    result.unwrap();
-                                    engine.wait_request(me, request).unwrap();
-                                    status
-                                }
-                            }
-                        };
-                        assert_eq!((status.source, status.bytes()), (previous as i32, length as u64));
-                        assert_eq!(got, content(length, previous, number));
-                    }
-                    assert_eq!(me.requests().live(), 0, "requests leak");
-                    // Others may still need this process to poll, which its own thread does.
-                    left.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
-                });
-            }
-        });
+        exchange(seed, &Job::random(&mut Random::new(seed)));
     }
+}
+
+/// The same through shared memory, as processes of one host use it.
+#[test]
+fn ranks_on_threads_exchange_messages_through_a_segment() {
+    for (seed, nodes) in seeds(8).zip([2, 3, 4].into_iter().cycle()) {
+        println!("seed {seed}");
+        let (memory, _) = Segment::create(nodes).unwrap();
+        let attach = |node| SegmentDevice::attach(memory.try_clone().unwrap(), node).unwrap();
+        let devices = (0..nodes).map(|node| Box::new(attach(node)) as Box<dyn Device>).collect();
+        let limits = Limits { eager: 4096, unexpected: 10_000, rings: 16, spins: 50 };
+        exchange(seed, &Job::over(devices, Places::round_robin(nodes + 2, nodes), limits));
+    }
+}
+
+/// Each rank a thread, each node process polled by one more: blocking calls, several threads of several ranks at once.
+fn exchange(seed: u64, job: &Job) {
+    let ranks = job.places.size();
+    let left = std::sync::atomic::AtomicU32::new(ranks);
+    let ready = std::sync::Barrier::new(ranks as usize);
+    std::thread::scope(|scope| {
+        for node in &job.nodes {
+            scope.spawn(|| {
+                while left.load(std::sync::atomic::Ordering::Relaxed) != 0 {
+                    if !node.poll() {
+                        std::thread::yield_now();
+                    }
+                }
+            });
+        }
+        for rank in 0..ranks {
+            let (left, ready) = (&left, &ready);
+            scope.spawn(move || {
+                let _guard = EndAll;
+                let (engine, me) = (job.engine(rank), job.me(rank));
+                engine.attach(rank, weft_sched::current());
+                ready.wait();
+                let mut random = Random::new(seed ^ 77);
+                for number in 0..120u32 {
+                    // All ranks draw the same numbers.
+                    let (shift, length) =
+                        (1 + random.below(u64::from(ranks) - 1) as u32, LENGTHS[random.below(10) as usize]);
+                    let (way, wild) = (random.below(4), random.below(2));
+                    let (next, previous) = ((rank + shift) % ranks, (rank + ranks - shift) % ranks);
+                    let mut data = content(length, rank, number);
+                    let mut got = vec![0; length];
+                    let envelope = Envelope { context: 4, source: rank as i32, tag: number as i32 };
+                    let source = if wild == 0 { MPI_ANY_SOURCE } else { previous as i32 };
+                    let pattern = Envelope { source, ..envelope };
+                    let from = (wild != 0).then_some(previous);
+                    let (data, room) = (dense(&mut data), dense(&mut got));
+                    let status = unsafe {
+                        match way {
+                            0 => {
+                                let send = Some((next, envelope, data));
+                                let (status, result) = engine.sendrecv(me, send, Some((from, pattern, room)));
+                                result.unwrap();
+                                status
+                            }
+                            1 => {
+                                let request = engine.irecv(me, pattern, room, None, MPI_COMM_WORLD);
+                                engine.send(me, next, envelope, data, Mode::Synchronous).unwrap();
+                                engine.wait_request(me, request).unwrap().status
+                            }
+                            2 => {
+                                let mode = Mode::Standard;
+                                let request =
+                                    engine.isend(me, next, envelope, data, None, mode, MPI_COMM_WORLD);
+                                let (matched, probed) = engine.mprobe(me, &pattern, MPI_COMM_WORLD);
+                                let (status, result) = engine.mrecv(me, matched, &room);
+                                result.unwrap();
+                                assert_eq!(probed, status);
+                                engine.wait_request(me, request).unwrap();
+                                status
+                            }
+                            _ => {
+                                let mode = Mode::Standard;
+                                let request =
+                                    engine.isend(me, next, envelope, data, None, mode, MPI_COMM_WORLD);
+                                let (status, result) = engine.receive(me, from, pattern, room);
+                                result.unwrap();
+                                engine.wait_request(me, request).unwrap();
+                                status
+                            }
+                        }
+                    };
+                    assert_eq!((status.source, status.bytes()), (previous as i32, length as u64));
+                    assert_eq!(got, content(length, previous, number));
+                }
+                assert_eq!(me.requests().live(), 0, "requests leak");
+                // Others may still need this process to poll, which its own thread does.
+                left.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+            });
+        }
+    });
 }
 
 /// Partitioned operations of several rounds, with different numbers of parts on both sides, some buffers with gaps.

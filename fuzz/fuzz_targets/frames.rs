@@ -1,0 +1,14 @@
+//! Whatever a peer sends as a header of a message between ranks is a frame, which is written as it was read, or refused.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use weft_p2p::remote::frame::Frame;
+
+fuzz_target!(|header: &[u8]| {
+    if let Ok((frame, credit)) = Frame::decode(header) {
+        let mut encoded = frame.encode();
+        encoded.set_credit(credit);
+        assert_eq!(Frame::decode(encoded.bytes()), Ok((frame, credit)));
+        assert_eq!(encoded.bytes().len(), header.len());
+    }
+});
