@@ -90,6 +90,7 @@ class Case {
       for (size_t i = 0; i < memory.pieces.size(); i++) {
         if (side->before[i]) memory.place(memory.pieces[i], side->before[i](turn));
         if (side->after[i]) memory.expect(memory.pieces[i], side->after[i](turn));
+        if (settings_.limits.tame) memory.forget_padding(memory.pieces[i]);
         if (reduces() && !user && reduction == Reduction::PROD) memory.forget_signs(memory.pieces[i]);
       }
     }
@@ -107,6 +108,7 @@ class Case {
 
   // Frees what may be freed while the operation is under way.
   void free_early() {
+    if (settings_.limits.tame) return;
     if (user && op != MPI_OP_NULL) MPI_Op_free(&op);
     if (user || !free_early_) return;
     for (Side *side : {&send, &receive})
@@ -176,14 +178,12 @@ class Case {
     bool between = common_.one_in(4) && !inter.empty() && !is(Operation::SCAN, Operation::EXSCAN);
     comm = common_.pick(neighborly() ? topologies : between ? inter : intra);
     root_side = comm->remote ? (int)common_.below(2) : 0;
-    uint64_t root_draw = common_.next();
-    if (comm->member()) root = (int)(root_draw % (uint64_t)comm->size_of(root_side));
     bool may_be_in_place = !comm->remote && !neighborly() && operation > Operation::BCAST;
     in_place = may_be_in_place && common_.one_in(3);
     varied_ = operation == Operation::GATHERV || operation == Operation::SCATTERV || operation == Operation::ALLGATHERV ||
               is(Operation::ALLTOALLV, Operation::ALLTOALLW) || operation == Operation::NEIGHBOR_ALLGATHERV ||
               operation >= Operation::NEIGHBOR_ALLTOALLV;
-    free_early_ = form != BLOCKING && local_.one_in(4);
+    free_early_ = form != BLOCKING && local_.one_in(4) && !settings_.limits.tame;
     user = reduces() && common_.one_in(2);
     if (reduces() && !user) {
       do unit_ = {&common_.pick(types())};
@@ -195,7 +195,14 @@ class Case {
       multiple_ = multiples[common_.below(7)];
       if (user) reduction = common_.one_in(2) ? Reduction::ADD : Reduction::COMPOSE;
     }
+    // The order of operands is at risk where ranks that work together do not follow each other.
+    if (reduction == Reduction::COMPOSE && !comm->remote && common_.one_in(2)) {
+      intra.erase(std::remove_if(intra.begin(), intra.end(), [](const Communicator *it) { return !it->scattered; }), intra.end());
+      comm = common_.pick(intra);
+    }
+    uint64_t root_draw = common_.next();
     if (!comm->member()) return;
+    root = (int)(root_draw % (uint64_t)comm->size_of(root_side));
     int64_t bytes = 0;
     for (const Predefined *type : unit_) bytes += type->extent;
     int64_t parties = std::max(comm->size, comm->remote);
@@ -327,7 +334,7 @@ class Case {
     side.buffer = side.memory.address();
     int64_t all = 0;
     for (const Piece &piece : side.memory.pieces) all += piece.count;
-    if (all == 0 && local_.one_in(2)) {
+    if (all == 0 && local_.one_in(2) && !settings_.limits.tame) {
       side.buffer = nullptr;
     } else if (all > 0 && !reduces() && local_.one_in(12) && !settings_.limits.tame) {
       auto absolute = [&](const Shape &shape) {
@@ -349,6 +356,8 @@ class Case {
 
   // Fills arguments that mean nothing with what must not be looked at.
   void junk(Side &side) {
+    static char nothing[64];
+    if (settings_.limits.tame && !side.buffer && side.memory.pieces.empty()) side.buffer = nothing;
     if (side.used || settings_.limits.tame || local_.one_in(2)) return;
     side.buffer = (void *)(uintptr_t)16;
     side.count = -3;

@@ -15,6 +15,8 @@ struct Communicator {
   // By rank: to whom it sends and from whom it receives, MPI_PROC_NULL included.
   std::vector<std::vector<int>> destinations, sources;
   bool grid = false;
+  // Whether neighbors in rank are far from each other in the world.
+  bool scattered = false;
 
   bool member() const { return comm != MPI_COMM_NULL; }
   bool has_topology() const { return !destinations.empty(); }
@@ -164,6 +166,9 @@ inline std::vector<Communicator> communicators(uint64_t seed) {
   all.push_back(split("the world backwards", 0, -rank));
   std::vector<int> order = random.permutation(size);
   all.push_back(split("the world shuffled", 0, order[(size_t)rank]));
+  all.back().scattered = true;
+  all.push_back(split("the even ranks, then the odd ones", 0, rank % 2 * size + rank));
+  all.back().scattered = true;
   all.push_back(split("every other rank", rank % 2, rank));
   all.push_back(split("a third of the world", rank * 3 / size, -rank));
   std::vector<int> some = random.permutation(size);
