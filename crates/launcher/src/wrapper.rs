@@ -187,12 +187,9 @@ impl Wrapper {
     /// Returns what finds the library, at link time and at run time.
     fn library_flags(&self) -> Vec<OsString> {
         let lib = &self.installation.lib;
-        let mut flags = vec![path_option("-L", lib), path_option("-Wl,-rpath,", lib)];
-        if self.language == Language::Fortran {
-            flags.extend(link::FORTRAN_LINK.iter().map(OsString::from));
-        }
-        flags.push("-lmpi_abi".into());
-        flags
+        // Fortran's library is linked as usual: its units are per process, but the loader gives each rank a copy of it. The
+        // static one has thread-local data that no shared object may contain.
+        vec![path_option("-L", lib), path_option("-Wl,-rpath,", lib), "-lmpi_abi".into()]
     }
 
     /// Returns what gives each copy of a program a language library of its own.
@@ -311,11 +308,17 @@ impl Wrapper {
             eprintln!("{}: -static: there is no static library of Weft; leave -static out", self.name());
         }
         let command = self.command(step);
-        if step != Step::Link {
+        if step != Step::Link && self.language != Language::Fortran {
             return Err(self.cannot_run(&self.tool(&command).exec()));
         }
         let status = self.tool(&command).status().map_err(|error| self.cannot_run(&error))?;
-        if !status.success() {
+        if !status.success() && self.language == Language::Fortran && self.wants_modules(&words) {
+            eprintln!(
+                "mpifort: Weft does not have the Fortran modules mpi and mpi_f08 and the file mpif.h yet; a Fortran program \
+                 can call MPI's C functions through interfaces with bind(C)"
+            );
+        }
+        if !status.success() || step != Step::Link {
             return Ok(status.code().unwrap_or(1));
         }
         let program = output(&words);
@@ -324,6 +327,22 @@ impl Wrapper {
             return Ok(0);
         }
         self.link_again()
+    }
+
+    /// Tells whether a source among the arguments uses MPI's Fortran modules, which are not installed.
+    fn wants_modules(&self, words: &[String]) -> bool {
+        let uses = |line: &str| {
+            let line = line.to_lowercase();
+            let words: Vec<&str> =
+                line.split([' ', '\t', ',', ':', '\'', '"']).filter(|w| !w.is_empty()).collect();
+            let module =
+                words.first() == Some(&"use") && words.iter().any(|w| ["mpi", "mpi_f08"].contains(w));
+            module || words.first() == Some(&"include") && words.get(1) == Some(&"mpif.h")
+        };
+        let mut sources = words.iter().filter(|word| !word.starts_with('-'));
+        let is_missing = !self.installation.include.join("mpi_f08.mod").exists();
+        is_missing
+            && sources.any(|path| std::fs::read_to_string(path).is_ok_and(|text| text.lines().any(uses)))
     }
 
     fn name(&self) -> &'static str {

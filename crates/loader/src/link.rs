@@ -70,10 +70,6 @@ pub const INTERPRETER_SOURCE: &str = concat!(
     ".section .note.GNU-stack,\"\",%progbits\n"
 );
 
-/// Linker flags that Fortran programs need besides: libgfortran's table of units is per process, so each copy
-/// must have its own.
-pub const FORTRAN_LINK: &[&str] = &["-static-libgfortran"];
-
 /// Linker flags that C++ programs need besides, where the compiler has the static library: the state of `std::cout`
 /// (its buffer, width and base) and the global locale are per process, so each copy must have its own. Its symbols
 /// stay out of the program's dynamic symbol table, which otherwise each copy would carry. Not for shared libraries:
