@@ -23,9 +23,11 @@
  * check-output: made in MPI_Send_init at left_behind.c:@persistent (in main)
  * check-output: a message of 12 bytes was never received
  * check-output: sent by rank 1 with tag 9 in MPI_Send at left_behind.c:@message (in main)
+ * check-output: a window was never freed
+ * check-output: created in MPI_Win_allocate at left_behind.c:@window (in main)
  * check-output: a message matched by a probe was never received
  * check-output: created in MPI_Mprobe at left_behind.c:@mprobe (in main)
- * check-output: weft check: 12 findings
+ * check-output: weft check: 13 findings
  */
 #include <mpi.h>
 #include <stdlib.h>
@@ -53,6 +55,8 @@ int main(int argc, char **argv)
     MPI_Errhandler handler;
     MPI_Request receive, send;
     MPI_Message message;
+    MPI_Win window;
+    void *memory;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_dup(MPI_COMM_WORLD, &copy);              /* @dup */
@@ -60,6 +64,7 @@ int main(int argc, char **argv)
     MPI_Type_contiguous(3, MPI_INT, &type);           /* @type */
     MPI_Op_create(add, 1, &op);                       /* @op */
     MPI_Info_create(&info);                           /* @info */
+    MPI_Win_allocate(8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window); /* @window */
     MPI_Comm_create_errhandler(handle, &handler);     /* @handler */
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &keyval, NULL); /* @keyval */
     MPI_Buffer_attach(malloc(1000), 1000);            /* @attach */

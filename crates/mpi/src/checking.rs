@@ -6,12 +6,22 @@ use weft_base::settings::is_checking;
 use weft_base::site::Site;
 use weft_base::table::Table;
 
-/// Reports the communicators and groups that come from a session, or from the world model (0), and were never freed.
+/// Reports the communicators, windows and groups that come from a session, or from the world model (0), and were never freed.
 pub(crate) fn report_derived(process: &Process, origin: usize) {
     if is_checking() {
         let rank = process.world_rank;
         table(rank, &process.communicators, |_, communicator| communicator.values.group.origin() == origin);
+        table(rank, &process.windows, |_, window| window.group.origin() == origin);
         table(rank, &process.groups, |_, group| group.origin() == origin);
+    }
+}
+
+/// Reports the sessions that a rank has not finalized at its end.
+pub fn report_sessions(process: &Process) {
+    if is_checking() {
+        for site in process.sessions.sites(|_, _| true) {
+            left(process.world_rank, "a session was never finalized", site);
+        }
     }
 }
 

@@ -178,6 +178,7 @@ pub fn comm_compare(comm1: abi::Comm, comm2: abi::Comm, result: Out<c_int>) -> R
     let process = Process::current()?;
     let (a, b) = (process.communicator(comm1)?, process.communicator(comm2)?);
     let (a, b) = (&a.values, &b.values);
+    groups::one_origin(&a.group, &b.group, ["comm1", "comm2"], MPI_ERR_COMM)?;
     let compared = match (&a.remote, &b.remote) {
         _ if a.context == b.context => MPI_IDENT,
         (None, None) => match a.group.compare(&b.group) {

@@ -2,6 +2,7 @@
 
 use crate::communicators::{Communicator, intra, publish};
 use crate::errors::{self, ErrorHandler, HandlerKind};
+use crate::groups::one_origin;
 use crate::meetings::{self, Agreement, Key};
 use crate::messages::{Purpose, bad_tag};
 use crate::process::Process;
@@ -27,6 +28,7 @@ pub fn comm_create_group(comm: abi::Comm, group: abi::Group, tag: c_int, newcomm
         return Err(bad_tag(tag, ""));
     }
     let members = process.group(group)?;
+    one_origin(&parent.values.group, &members, ["comm", "group"], MPI_ERR_GROUP)?;
     all_within(&members, &parent.values.group)?;
     newcomm.set(MPI_COMM_NULL);
     let Some(rank) = members.rank_of(process.world_rank) else { return Ok(()) };
@@ -135,6 +137,7 @@ fn lead(
     if remote.size() == 0 {
         return Ok(None);
     }
+    one_origin(own, &remote, ["local_group", "remote_group"], MPI_ERR_GROUP)?;
     let remote_leader = check_leader("remote_leader", remote_leader, &remote)?;
     disjoint(own, &remote)?;
     let (mut left, mut right) = (members_of(own), members_of(&remote));
@@ -213,6 +216,8 @@ pub fn intercomm_create_from_groups(
         listen(&request, &group, leader)?
     };
     let Some(Agreement { context, remote }) = agreed else { return Ok(()) };
+    // The leader's session is one of its own.
+    let remote = remote.map(|remote| remote.with_origin(group.origin()));
     request.publish(Values { context, rank, group: (*group).clone(), remote }, newintercomm);
     Ok(())
 }

@@ -22,9 +22,26 @@ fn with_two(
 ) -> Result {
     check::output(newgroup, "newgroup")?;
     let process = Process::current()?;
-    let result = f(&*process.group(group1)?, &*process.group(group2)?);
-    give(process, result, newgroup);
+    let (one, other) = (process.group(group1)?, process.group(group2)?);
+    one_origin(&one, &other, ["group1", "group2"], MPI_ERR_GROUP)?;
+    give(process, f(&one, &other), newgroup);
     Ok(())
+}
+
+/// Refuses, with an error of `class`, two objects in one call that come from different sessions, or from a session and the
+/// world model. An empty group may come from anywhere.
+pub(crate) fn one_origin(one: &Group, other: &Group, names: [&str; 2], class: i32) -> Result {
+    if one.origin() == other.origin() || one.size() == 0 || other.size() == 0 {
+        return Ok(());
+    }
+    let from = |group: &Group| if group.origin() == 0 { "the world model" } else { "a session" };
+    let other_one = if from(one) == from(other) { "another session" } else { from(other) };
+    let [first, second] = names;
+    let text = format!(
+        "{second} comes from {other_one} and {first} from {}; objects of one call must come from the same session",
+        from(one)
+    );
+    Err(Error::new(class, text))
 }
 
 /// `MPI_Group_size`
@@ -62,6 +79,7 @@ pub fn group_translate_ranks(
 ) -> Result {
     let process = Process::current()?;
     let (from, to) = (process.group(group1)?, process.group(group2)?);
+    one_origin(&from, &to, ["group1", "group2"], MPI_ERR_GROUP)?;
     let n = check::length(n, "n")?;
     check::array(ranks1.is_null(), n, "ranks1")?;
     check::array(ranks2.is_null(), n, "ranks2")?;
@@ -100,7 +118,9 @@ pub(crate) fn comparison(comparison: Comparison) -> c_int {
 pub fn group_compare(group1: abi::Group, group2: abi::Group, result: Out<c_int>) -> Result {
     check::output(result, "result")?;
     let process = Process::current()?;
-    result.set(comparison(process.group(group1)?.compare(&*process.group(group2)?)));
+    let (one, other) = (process.group(group1)?, process.group(group2)?);
+    one_origin(&one, &other, ["group1", "group2"], MPI_ERR_GROUP)?;
+    result.set(comparison(one.compare(&other)));
     Ok(())
 }
 

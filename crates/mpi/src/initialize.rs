@@ -76,23 +76,27 @@ pub fn finalized(flag: Out<c_int>) -> Result {
     Ok(())
 }
 
-/// `MPI_Finalize`: runs the delete functions of `MPI_COMM_SELF`'s attributes, then waits for all ranks.
+/// `MPI_Finalize`: runs the delete functions of `MPI_COMM_SELF`'s attributes, then waits for all ranks. A delete function
+/// that fails stops nothing, because the other ranks wait.
 ///
 /// # Errors
-/// `MPI_ERR_OTHER` when MPI is not initialised; the code of a delete function.
+/// `MPI_ERR_OTHER` when MPI is not initialised; the code of the first delete function that fails.
 pub fn finalize() -> Result {
     let process = in_world_model()?;
-    process.communicator(MPI_COMM_SELF)?.attributes.delete_at_end(MPI_COMM_SELF.0)?;
-    process.itself.clear();
+    let deleted = process.communicator(MPI_COMM_SELF)?.attributes.delete_at_end(MPI_COMM_SELF.0);
+    // An error goes to MPI_COMM_SELF's handler, which stays for it.
+    if deleted.is_ok() {
+        process.itself.clear();
+    }
     let world = process.communicator(MPI_COMM_WORLD)?;
-    world.attributes.delete_at_end(MPI_COMM_WORLD.0)?;
+    let deleted = deleted.and(world.attributes.delete_at_end(MPI_COMM_WORLD.0));
     // Peers may still need this rank's buffers (a rendezvous send whose request was freed).
     world.team.barrier()?;
     checking::report_left(process);
     process.world.clear();
     process.discard_derived(0);
     process.set_phase(FINALIZED);
-    Ok(())
+    deleted
 }
 
 /// Returns the calling rank, which must be between `MPI_Init` and `MPI_Finalize`; a session is not enough.

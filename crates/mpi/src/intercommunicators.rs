@@ -67,6 +67,7 @@ fn meet_leader(
     tag: c_int,
 ) -> Result<Bridge> {
     let peer = process.communicator(peer_comm)?;
+    groups::one_origin(&local.values.group, &peer.values.group, ["local_comm", "peer_comm"], MPI_ERR_COMM)?;
     let there = peer.values.peers();
     let remote_leader = check_leader("remote_leader", remote_leader, there)?;
     let other = there.world_rank(remote_leader);

@@ -9,7 +9,7 @@ pub mod blocking_collectives;
 pub mod buffers;
 pub mod callbacks;
 pub mod check;
-pub(crate) mod checking;
+pub mod checking;
 mod collective_arguments;
 pub mod collective_checks;
 pub(crate) mod collective_forms;

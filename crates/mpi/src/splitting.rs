@@ -6,6 +6,7 @@
 use crate::check;
 use crate::communicators::{Communicator, publish};
 use crate::contexts;
+use crate::groups::one_origin;
 use crate::process::Process;
 use core::ffi::c_int;
 use std::sync::Arc;
@@ -183,6 +184,7 @@ pub fn comm_create(comm: abi::Comm, group: abi::Group, newcomm: Out<abi::Comm>) 
     let process = Process::current()?;
     let parent = process.communicator(comm)?;
     let members = process.group(group)?;
+    one_origin(&parent.values.group, &members, ["comm", "group"], MPI_ERR_GROUP)?;
     all_within(&members, &parent.values.group)?;
     let (color, key) = match members.rank_of(process.world_rank) {
         None => (None, 0),

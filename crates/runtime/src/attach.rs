@@ -46,6 +46,7 @@ extern "C" fn ending(code: c_int, _: *mut c_void) {
         _ if process.live_sessions() > 0 => Some(["MPI_Session_init", "MPI_Session_finalize"]),
         _ => None,
     };
+    weft_mpi::checking::report_sessions(process);
     let report = match missing {
         None => Report::Ended { code },
         Some([begin, end]) => {

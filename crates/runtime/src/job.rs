@@ -244,6 +244,9 @@ impl Held {
             _ if process.live_sessions() > 0 => Some(["MPI_Session_init", "MPI_Session_finalize"]),
             _ => None,
         });
+        if let Some(process) = mpi {
+            weft_mpi::checking::report_sessions(process);
+        }
         if code != 0 && !mpi.is_some_and(Process::has_finished) {
             let when = missing.map(|[_, end]| format!(" without {end}")).unwrap_or_default();
             self.fail(rank, code, format!("exited with code {code}{when}"), how);
