@@ -191,11 +191,16 @@ impl<'a> Data<'a> {
     ///
     /// # Errors
     /// `MPI_ERR_TRUNCATE` if it does not fit.
+    #[inline]
     pub(crate) fn copy_to(&self, other: &Data<'_>) -> Result {
         let (bytes, room) = (self.bytes(), other.bytes());
         if bytes != 0 && room != 0 && !self.is_at(other) {
             // SAFETY: both buffers by the constructor's contract.
             unsafe {
+                if self.datatype.is_dense() && other.datatype.is_dense() {
+                    core::ptr::copy_nonoverlapping(self.address, other.address, bytes.min(room) as usize);
+                    return if bytes > room { Err(truncated(bytes, room)) } else { Ok(()) };
+                }
                 weft_datatype::copy(
                     self.address,
                     self.count,

@@ -33,8 +33,8 @@ use weft_sync::{CachePadded, Lock};
 
 /// The most bytes that a rank contributes or receives; copies in and out are cheap up to there.
 const MOST: u64 = 2 << 10;
-/// How many operations a communicator keeps for reuse.
-const KEPT: usize = 8;
+/// How many ranks' parts a communicator keeps for reuse: where some need not wait, many operations are under way at once.
+const KEPT: usize = 1 << 11;
 
 const COUNT_BITS: u32 = 24;
 const COUNT: u64 = (1 << COUNT_BITS) - 1;
@@ -43,26 +43,32 @@ const OPEN: u32 = 0;
 const COMPLETE: u32 = 1;
 const MISMATCHED: u32 = 2;
 
-/// Memory for some bytes, aligned for every type.
+/// Memory for some bytes, aligned for every type; a few are in it, more are beside it.
 #[derive(Default)]
 struct Room {
-    memory: Vec<u128>,
+    few: [u128; 2],
+    many: Vec<u128>,
     bytes: u64,
 }
 
 impl Room {
     /// Makes room for `bytes` bytes and returns where.
     fn of(&mut self, bytes: u64) -> *mut u8 {
-        let units = bytes.div_ceil(16) as usize;
-        if self.memory.len() < units {
-            self.memory.resize(units, 0);
-        }
         self.bytes = bytes;
-        self.memory.as_mut_ptr().cast()
+        let units = bytes.div_ceil(16) as usize;
+        if units <= self.few.len() {
+            return self.few.as_mut_ptr().cast();
+        }
+        if self.many.len() < units {
+            self.many.resize(units, 0);
+        }
+        self.many.as_mut_ptr().cast()
     }
 
-    fn place(&self) -> *mut u8 {
-        self.memory.as_ptr().cast_mut().cast()
+    /// Returns where the bytes are, for reading.
+    fn place(&self) -> *const u8 {
+        let few = self.bytes as usize <= size_of_val(&self.few);
+        if few { self.few.as_ptr().cast() } else { self.many.as_ptr().cast() }
     }
 }
 
@@ -123,7 +129,7 @@ impl Pool {
     /// Puts back an operation that nobody has started.
     pub fn put(&self, light: Arc<Light>) {
         let mut kept = self.0.lock();
-        if kept.len() < KEPT {
+        if kept.len() * light.parts.len() < KEPT {
             kept.push(light);
         }
     }
