@@ -143,9 +143,17 @@ impl Combine for Slotted<'_> {
     }
 }
 
+/// How many segments each worker should have at least: with one, whoever is late would delay all.
+const TURNS: u64 = 2;
+
 /// Returns the caller's segment of `count` elements.
+///
+/// Where many ranks share few workers, not every rank needs one: long segments are read and written faster.
 pub(crate) fn segment(team: &Team, step: Step, count: u64, datatype: &Datatype) -> Range<u64> {
-    pattern::segment(count, granule(step.segment, datatype), team.rank(), team.size())
+    let (least, workers) = (granule(step.segment, datatype), team.shared().members.len() as u64);
+    let most = block(step.block, datatype);
+    let wanted = if workers > 1 { (count / (TURNS * workers)).min(most) } else { 0 };
+    pattern::segment(count, least.max(wanted), team.rank(), team.size())
 }
 
 /// Returns the number of elements that are worth a rank's turn: those of a segment of `bytes` bytes.
