@@ -65,6 +65,7 @@ mod team;
 pub use buffer::{Data, Operator};
 pub use call::Call;
 pub use forms::Prepared;
+pub use hier::Exchange;
 pub use meeting::NOBODY;
 pub use operation::{Buffers, Neighbors, Operation, Root};
 pub use pending::Pending;

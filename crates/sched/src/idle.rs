@@ -67,6 +67,12 @@ pub fn set_source(source: &'static dyn Source, processes: u32) {
     let _ = std::thread::Builder::new().name("weft-progress".into()).stack_size(256 << 10).spawn(progress);
 }
 
+/// Tells whether somebody polls for those who are parked: whether there is a source.
+#[inline]
+pub fn has_source() -> bool {
+    source().is_some()
+}
+
 /// Returns the source.
 #[inline]
 pub(crate) fn source() -> Option<&'static dyn Source> {

@@ -44,7 +44,7 @@ mod worker;
 #[cfg(not(loom))]
 pub use foreign::{announce, any_announced, inherit, withdraw};
 #[cfg(not(loom))]
-pub use idle::{Source, set_source};
+pub use idle::{Source, has_source, set_source};
 #[cfg(not(loom))]
 pub use pool::{
     Config, Scheduler, allow_executable_stacks, expect_events, finish_current_rank, home_worker, on_deadlock,

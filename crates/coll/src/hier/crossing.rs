@@ -559,13 +559,20 @@ impl Pending {
     /// See [`crate::Pending::advance`].
     pub fn advance(&self, waiter: Option<&'static Thread>) -> bool {
         let exchange = self.crossing.spread.exchange;
-        if self.over.load(Ordering::Relaxed) {
-            if exchange.has_debts() {
-                exchange.nodes().poll();
-            }
+        let over = self.look(waiter);
+        if over && exchange.has_debts() && !weft_sched::has_source() {
+            // Nobody else would pay them.
+            exchange.nodes().poll();
             return !exchange.has_debts();
         }
-        exchange.nodes().poll();
+        over
+    }
+
+    fn look(&self, waiter: Option<&'static Thread>) -> bool {
+        if self.over.load(Ordering::Relaxed) {
+            return true;
+        }
+        self.crossing.spread.exchange.nodes().poll();
         let changes = self.crossing.changes.load(Ordering::Acquire);
         let registered = waiter.is_none() || self.waits.load(Ordering::Relaxed);
         if registered && self.seen.load(Ordering::Relaxed) == changes {
@@ -574,7 +581,6 @@ impl Pending {
         let over = self.crossing.work(self.member, waiter);
         if over {
             self.over.store(true, Ordering::Relaxed);
-            return !exchange.has_debts();
         } else {
             self.waits.store(waiter.is_some(), Ordering::Relaxed);
             self.seen.store(changes, Ordering::Relaxed);
@@ -592,7 +598,12 @@ impl Pending {
 
     /// See [`crate::Pending::wait`].
     pub fn wait(&self) -> Result {
-        self.crossing.spread.exchange.wait(|| self.advance(None));
+        if weft_sched::has_source() {
+            let thread = weft_sched::current();
+            weft_sched::wait_until(|| self.advance(Some(thread)));
+        } else {
+            self.crossing.spread.exchange.wait(|| self.advance(None));
+        }
         self.result()
     }
 

@@ -181,7 +181,7 @@ impl Exchange {
         self.debts.load(Ordering::Relaxed) > 0
     }
 
-    /// Waits until `done`, which looks at what has arrived.
+    /// Waits until `done`, which looks at what has arrived; for processes in which nobody polls for those who are parked.
     pub(crate) fn wait(&self, mut done: impl FnMut() -> bool) {
         let mut looks = 0u32;
         while !done() {

@@ -472,6 +472,13 @@ impl Case {
         (0..self.shape.size).map(|member| self.memory(member, false)).collect()
     }
 
+    /// Makes a member's buffers, where they are, what they were before the operation.
+    pub fn restore(&self, member: u32, memory: &mut Memory) {
+        let before = self.memory(member, false);
+        memory.send.copy_from_slice(&before.send);
+        memory.receive.copy_from_slice(&before.receive);
+    }
+
     /// Starts the member's part.
     pub fn start(&self, team: &Team, member: u32, memory: &mut Memory) -> Pending {
         team.start(&self.operation(member, memory))

@@ -4,6 +4,7 @@
 
 mod cases;
 mod counts;
+mod threads;
 mod world;
 
 use cases::{Case, Shape};

@@ -1,0 +1,67 @@
+//! The blocking forms, with a thread for each rank.
+
+use crate::cases::{Case, Shape};
+use crate::some;
+use crate::world::seed;
+use weft_coll::Team;
+use weft_transport::simulator::Random;
+
+/// Ends the test program when a rank fails: the others would wait for it for ever.
+struct EndAll;
+
+impl Drop for EndAll {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            std::process::abort();
+        }
+    }
+}
+
+fn as_threads(teams: &[Team], body: impl Fn(&Team) + Sync) {
+    std::thread::scope(|scope| {
+        for team in teams {
+            let body = &body;
+            scope.spawn(move || {
+                let _guard = EndAll;
+                weft_sched::current().set_process(team.rank(), core::ptr::null_mut());
+                body(team);
+            });
+        }
+    });
+}
+
+#[test]
+fn blocking_and_persistent_forms_give_what_the_model_says() {
+    let mut random = Random::new(seed());
+    for turn in 0..12 {
+        let (world, ranks) = some(turn, &mut random);
+        let teams = world.join(&world.shuffled(ranks, &mut random), 0);
+        let shape = Shape { size: ranks, split: 0 };
+        let cases: Vec<Case> = (0..6).map(|_| Case::some(shape, false, &mut random)).collect();
+        as_threads(&teams, |team| {
+            let rank = team.rank();
+            for case in &cases {
+                let what = || format!("rank {rank} in {case:?}");
+                let mut memory = case.buffers().swap_remove(rank as usize);
+                team.run(&case.operation(rank, &mut memory)).unwrap();
+                case.check(rank, &memory, what);
+                let mut memory = case.buffers().swap_remove(rank as usize);
+                let prepared = team.prepare(&case.operation(rank, &mut memory), &[]);
+                for _ in 0..2 {
+                    case.restore(rank, &mut memory);
+                    prepared.start().wait().unwrap();
+                    case.check(rank, &memory, what);
+                }
+            }
+            let mine = [rank as u8 + 1; 3];
+            let mut all = vec![0; 3 * ranks as usize];
+            team.allgather_bytes(&mine, &mut all).unwrap();
+            assert_eq!(all, (0..ranks).flat_map(|r| [r as u8 + 1; 3]).collect::<Vec<_>>());
+            let mut word = [if rank == 0 { 7 } else { 0 }; 100];
+            team.broadcast_bytes(0, &mut word).unwrap();
+            assert_eq!(word, [7; 100]);
+            team.barrier().unwrap();
+        });
+        world.end(teams);
+    }
+}
