@@ -60,10 +60,9 @@ impl Source for Post {
         fence(Ordering::SeqCst);
         let nothing =
             (0..8).all(|i| self.sent[i].load(Ordering::SeqCst) == self.arrived[i].load(Ordering::SeqCst));
-        if nothing && is_idle() {
-            if !weft_sys::futex::wait_for(&self.bell, seen, Some(limit)) && !is_idle() {
-                OVERSLEPT.fetch_add(1, Ordering::SeqCst);
-            }
+        let sleeps = nothing && is_idle();
+        if sleeps && !weft_sys::futex::wait_for(&self.bell, seen, Some(limit)) && !is_idle() {
+            OVERSLEPT.fetch_add(1, Ordering::SeqCst);
         }
         self.sleeping.fetch_sub(1, Ordering::SeqCst);
     }
@@ -134,11 +133,11 @@ fn what_comes_from_outside_wakes_ranks_and_threads() {
     }
     let begin = Barrier::new(PLAIN + 1);
     std::thread::scope(|scope| {
-        for plain in RANKS as usize..RANKS as usize + PLAIN {
+        for (plain, answers) in ANSWERS.iter().enumerate().skip(RANKS as usize) {
             let begin = &begin;
             scope.spawn(move || {
                 begin.wait();
-                wait(plain, &ANSWERS[plain]);
+                wait(plain, answers);
             });
         }
         begin.wait();
