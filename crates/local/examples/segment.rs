@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use weft_local::{Options, Segment, SegmentDevice};
+use weft_local::{CrossMemory, Options, Segment, SegmentDevice};
 use weft_sys::shared::Mapping;
 use weft_transport::{Arriving, Channel, Device, Handler, Node, Placement, Refusal};
 
@@ -167,7 +167,8 @@ fn handoff(memory: &Mapping, node: Node, lines: usize, rounds: u64) -> f64 {
 fn latency(fd: OwnedFd, node: Node) {
     let _ = weft_sys::cpu::bind(&[node as usize]);
     let memory = Mapping::of(fd.as_fd()).expect("a segment");
-    let device = SegmentDevice::attach_with(fd, node, Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    let device = SegmentDevice::attach_with(fd, node, Options { cross_memory: CrossMemory::Always })
+        .unwrap_or_else(|e| panic!("{e}"));
     while device.attached() < 2 {
         weft_sys::cpu::yield_core();
     }
@@ -208,7 +209,9 @@ fn latency(fd: OwnedFd, node: Node) {
     tell(format!("poll in vain                {:8.1} ns", empty.elapsed().as_nanos() as f64 / 1e6));
     run(8, Way::Send, 1000);
     for bytes in [0, 8, 32, 33, 64, 256, 1024, 4096, 8192, 16384] {
-        tell(format!("send  {bytes:8} B            {:8.1} ns", run(bytes, Way::Send, 40_000)));
+        let floor = handoff(&memory, node, 1, 40_000);
+        let time = run(bytes, Way::Send, 40_000);
+        tell(format!("send  {bytes:8} B            {time:8.1} ns   handoff just before {floor:8.1} ns"));
     }
     tell(format!("stream of 8 B               {:8.1} ns", stream(&device, &receive, 1_000_000)));
     for bytes in [4096usize, 16384, 32 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, MOST] {
@@ -235,7 +238,7 @@ fn latency(fd: OwnedFd, node: Node) {
 }
 
 /// Rounds of a dissemination barrier.
-fn barrier(fd: OwnedFd, node: Node, spins: u32, yields: u32) -> f64 {
+fn barrier(fd: OwnedFd, node: Node, spins: u32, yields: u32, is_flat: bool) -> f64 {
     let device = SegmentDevice::attach(fd, node).unwrap_or_else(|e| panic!("{e}"));
     let nodes = device.nodes();
     struct Count([AtomicU64; 16]);
@@ -252,29 +255,44 @@ fn barrier(fd: OwnedFd, node: Node, spins: u32, yields: u32) -> f64 {
         }
     }
     let count = Count(Default::default());
+    let wait_for = |step: u8, many: u64| {
+        let here = || count.0[usize::from(step)].load(Ordering::Relaxed) >= many;
+        let mut looks = 0;
+        while !here() {
+            if device.poll(&count) {
+                looks = 0;
+                continue;
+            }
+            looks += 1;
+            if looks <= spins {
+                core::hint::spin_loop();
+            } else if looks <= spins + yields {
+                weft_sys::cpu::yield_core();
+            } else {
+                device.sleep(Duration::from_secs(1), &|| true);
+            }
+        }
+    };
+    let send = |to: Node, step: u8| {
+        while device.send(to, Channel::Collective, &[step; HEADER], b"").is_err() {
+            device.poll(&count);
+        }
+    };
     let one = |round: u64| {
+        if is_flat {
+            if node == 0 {
+                wait_for(0, round * u64::from(nodes - 1));
+                (1..nodes).for_each(|to| send(to, 1));
+            } else {
+                send(0, 0);
+                wait_for(1, round);
+            }
+            return;
+        }
         let (mut distance, mut step) = (1, 0u8);
         while distance < nodes {
-            let to = (node + distance) % nodes;
-            while device.send(to, Channel::Collective, &[step; HEADER], b"").is_err() {
-                device.poll(&count);
-            }
-            let here = || count.0[usize::from(step)].load(Ordering::Relaxed) >= round;
-            let mut looks = 0;
-            while !here() {
-                if device.poll(&count) {
-                    looks = 0;
-                    continue;
-                }
-                looks += 1;
-                if looks <= spins {
-                    core::hint::spin_loop();
-                } else if looks <= spins + yields {
-                    weft_sys::cpu::yield_core();
-                } else {
-                    device.sleep(Duration::from_secs(1), &|| true);
-                }
-            }
+            send((node + distance) % nodes, step);
+            wait_for(step, round);
             (distance, step) = (distance * 2, step + 1);
         }
     };
@@ -316,14 +334,15 @@ fn main() {
         None | Some("latency") => processes(2, latency),
         _ => {
             let nodes = arguments.next().and_then(|n| n.parse().ok()).unwrap_or(32);
-            for (spins, yields) in [(0, 0), (50, 0), (0, 2), (0, 8), (50, 8), (0, 32), (1000, 0), (50, 1000)]
+            for (spins, yields, is_flat) in
+                [(0, 0, false), (0, 2, false), (0, 16, false), (0, 0, true), (0, 2, true), (0, 16, true)]
             {
                 processes(nodes, |fd, node| {
-                    let time = barrier(fd, node, spins, yields);
+                    let time = barrier(fd, node, spins, yields, is_flat) / 1000.0;
+                    let shape = if is_flat { "flat" } else { "dissemination" };
                     if node == 0 {
                         println!(
-                            "barrier of {nodes}, {spins} looks, {yields} yields: {:8.1} us",
-                            time / 1000.0
+                            "barrier of {nodes}, {shape}, {spins} looks, {yields} yields: {time:8.1} us"
                         );
                     }
                 });

@@ -5,4 +5,4 @@ mod ring;
 mod segment;
 
 pub use ring::{Header, MEMORY, Message, OFFER, PAYLOAD, Ring, SLOTS};
-pub use segment::{Options, Segment, SegmentDevice};
+pub use segment::{CrossMemory, Options, Segment, SegmentDevice};

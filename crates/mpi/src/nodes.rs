@@ -10,7 +10,7 @@ static NODES: OnceLock<&'static Nodes> = OnceLock::new();
 /// Says that the job has several node processes. To be called before the library is used.
 pub fn install(nodes: &'static Nodes) {
     if NODES.set(nodes).is_ok() {
-        weft_sched::set_source(&Outside, nodes.device().nodes());
+        weft_sched::set_source(&Outside, nodes.device().is_crowded());
     }
 }
 
@@ -18,6 +18,13 @@ pub fn install(nodes: &'static Nodes) {
 #[inline]
 pub fn nodes() -> Option<&'static Nodes> {
     NODES.get().copied()
+}
+
+/// Tells the other node processes that this one ends in order.
+pub fn leave() {
+    if let Some(nodes) = nodes() {
+        nodes.device().leave();
+    }
 }
 
 /// What the scheduler polls, and where it sleeps.

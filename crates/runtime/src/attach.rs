@@ -48,7 +48,10 @@ extern "C" fn ending(code: c_int, _: *mut c_void) {
     };
     weft_mpi::checking::report_sessions(process);
     let report = match missing {
-        None => Report::Ended { code },
+        None => {
+            weft_mpi::nodes::leave();
+            Report::Ended { code }
+        }
         Some([begin, end]) => {
             let message = format!("exited with code {code} after {begin} but without {end}");
             Report::RankFailed { rank: attached.rank, code: code.max(1), message }

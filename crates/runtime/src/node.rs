@@ -49,6 +49,9 @@ pub fn main(arguments: &[String], hooks: &'static NodeHooks) -> i32 {
         }
     };
     flush();
+    if code == 0 {
+        weft_mpi::nodes::leave();
+    }
     control.send(&Report::Ended { code });
     job::forget();
     leave_at_once(code)

@@ -35,9 +35,7 @@ pub trait Source: Sync {
 }
 
 static SOURCE: OnceLock<&'static dyn Source> = OnceLock::new();
-/// How many processes of the job share the cores.
-static PROCESSES: AtomicU32 = AtomicU32::new(1);
-/// They need more cores than there are.
+/// Other processes need the cores.
 static CROWDED: AtomicBool = AtomicBool::new(false);
 /// The number of the worker that sleeps in the source, plus one.
 static KEEPER: AtomicUsize = AtomicUsize::new(0);
@@ -47,17 +45,16 @@ static SERVING: AtomicU32 = AtomicU32::new(0);
 /// A sleep in the source ends after this time at the latest, should anybody forget to wake.
 const LIMIT: Duration = Duration::from_secs(1);
 
-/// Says what brings wake-ups from outside, and how many `processes` like this one share the cores: if they are more than
-/// the cores, nobody spins for long. Once per process; call it before ranks run.
+/// Says what brings wake-ups from outside, and whether the cores are `crowded`: taken by more processes of the job than
+/// there are cores. Then who waits gives its core away before it looks again. Once per process; call it before ranks run.
 ///
 /// A process with a source reports no deadlock: whether somebody elsewhere will still send, it cannot know. That would need
 /// a census over all processes of the job, with the messages on their way between them counted.
-pub fn set_source(source: &'static dyn Source, processes: u32) {
+pub fn set_source(source: &'static dyn Source, crowded: bool) {
     if SOURCE.set(source).is_err() {
         return;
     }
-    PROCESSES.store(processes, Ordering::Relaxed);
-    count_cores(crate::workers());
+    CROWDED.store(crowded, Ordering::Relaxed);
     if let Some(pool) = pool() {
         pool.expect_company();
     }
@@ -77,15 +74,6 @@ pub fn has_source() -> bool {
 #[inline]
 pub(crate) fn source() -> Option<&'static dyn Source> {
     SOURCE.get().copied()
-}
-
-/// Notes whether there is a core for each thread of the processes, of which each has that many workers.
-pub(crate) fn count_cores(workers: usize) {
-    let processes = PROCESSES.load(Ordering::Relaxed) as usize;
-    if processes > 1 {
-        let wanted = processes.saturating_mul(workers.max(1));
-        CROWDED.store(wanted > weft_machine::usable_cores().max(1), Ordering::Relaxed);
-    }
 }
 
 /// Tells whether other processes need the cores.

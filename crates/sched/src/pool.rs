@@ -181,7 +181,6 @@ pub fn start(config: Config) -> Result {
         .map_err(|e| limits::no_thread("the monitor", &e))?;
     let taken = if user { homes } else { ranks };
     foreign::set_room(cores as i32 - taken as i32);
-    idle::count_cores(homes);
     POOL.store(core::ptr::from_ref(pool).cast_mut(), Ordering::Release);
     Ok(())
 }

@@ -333,7 +333,25 @@ const PATIENCE: u32 = 16;
 /// number of looks that are sensible where nobody else wants the core.
 #[inline]
 pub fn look_again(looks: u32, most: u32) -> bool {
+    if idle::is_crowded() {
+        return looks < most && may_spin() && take_turns(looks);
+    }
     looks < most && (!looks.is_multiple_of(LOOKS) || (may_spin() && (!is_crowded() || give_way(looks))))
+}
+
+/// How often a thread gives its core away between looks before it parks, where other processes need the cores.
+const TURNS: u32 = 16;
+
+/// Lets another process run before the next look.
+///
+/// Measured with a barrier of 32 processes on two cores (five messages each): 310 µs with 50 looks before the sleep, 350
+/// without any, 83 to 92 with 2 to 32 turns, 1450 with 1000 looks.
+#[cold]
+fn take_turns(looks: u32) -> bool {
+    if looks > 0 {
+        weft_sys::cpu::yield_core();
+    }
+    looks < TURNS
 }
 
 /// Lets the kernel run others, among which may be the one that is waited for.

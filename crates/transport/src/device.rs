@@ -178,4 +178,12 @@ pub trait Device: Send + Sync {
 
     /// Wakes whoever sleeps in [`Device::sleep`]. Cheap if nobody does.
     fn wake(&self);
+
+    /// Says that this process ends in order: its end is no loss to its peers, which still get what it has sent.
+    fn leave(&self) {}
+
+    /// Tells whether the node processes of this host outnumber its cores, so that who spins keeps another from running.
+    fn is_crowded(&self) -> bool {
+        false
+    }
 }

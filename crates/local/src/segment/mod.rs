@@ -13,7 +13,8 @@
 //!   messages lie in the pair, or, for those without one, in a *block* of the sender's; they are copied once on each side.
 //! - [`Device::start`](weft_transport::Device::start) cuts messages into chunks, so the sender fills while the receiver
 //!   drains.
-//! - Where the kernel permits it, peers' memory is read directly. That is tried once per peer with a word both know.
+//! - Where the kernel permits it and it is cheaper, peers' memory is read directly. Whether it is cheaper is tried when
+//!   attaching, whether it is permitted once per peer, with a word both know.
 //!   Under the Yama module, which by default lets only ancestors read, each process permits the descendants of mpirun.
 //!
 //! # Sleep
@@ -38,4 +39,4 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
-pub use device::{Options, Segment, SegmentDevice};
+pub use device::{CrossMemory, Options, Segment, SegmentDevice};

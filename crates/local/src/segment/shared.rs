@@ -23,6 +23,8 @@ pub(crate) struct Header {
     pub size: AtomicU64,
     /// The number of the process that made the segment: the ancestor of all others.
     pub creator: AtomicU32,
+    /// How many cores the creator may use.
+    pub cores: AtomicU32,
     /// How many processes were found dead.
     pub deaths: CachePadded<AtomicU32>,
 }
