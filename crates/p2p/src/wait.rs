@@ -7,29 +7,20 @@ use crate::endpoint::Endpoint;
 use crate::engine::Engine;
 use crate::operation::Operation;
 use crate::requests::{COMPLETED_SEND, Completion, Kind, Slot};
-use core::cell::Cell;
 use weft_base::constants::MPI_REQUEST_NULL;
 use weft_base::{Result, abi};
 use weft_sync::facade::pause;
 
-/// How many failing tests in a row a thread may make before it gives way to others.
-const IMPATIENCE: u32 = 4;
-
-thread_local!(static FAILED: Cell<u32> = const { Cell::new(0) });
-
 /// Notes that a test or probe of the calling thread found nothing: after a few of them in a row, others run first.
+#[inline]
 pub fn note_failure() {
-    let failed = FAILED.get() + 1;
-    FAILED.set(failed);
-    if failed >= IMPATIENCE {
-        // One that polls on while others have something to do gives way after every look.
-        FAILED.set(if weft_sched::yield_now() { IMPATIENCE } else { 0 });
-    }
+    weft_sched::poll_failed();
 }
 
 /// Notes that a test or probe of the calling thread found something.
+#[inline]
 pub fn note_success() {
-    FAILED.set(0);
+    weft_sched::poll_succeeded();
 }
 
 impl Engine {

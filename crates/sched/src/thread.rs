@@ -37,6 +37,8 @@ pub struct Thread {
     rank: AtomicU32,
     /// 1 while a thread without worker is in a wait set's list.
     pub(crate) listed: AtomicU32,
+    /// How often in a row the thread has polled in vain, up to a limit. Only the thread itself uses it.
+    polls: AtomicU32,
     process: AtomicPtr<()>,
     call: AtomicPtr<&'static str>,
     life: AtomicU8,
@@ -84,6 +86,7 @@ impl Thread {
             home_worker,
             rank: AtomicU32::new(rank),
             listed: AtomicU32::new(0),
+            polls: AtomicU32::new(0),
             process: AtomicPtr::default(),
             call: AtomicPtr::new((&raw const NO_CALL).cast_mut()),
             life: AtomicU8::new(Life::New as u8),
@@ -310,6 +313,51 @@ pub fn yield_now() -> bool {
         None => {
             weft_sys::cpu::yield_core();
             false
+        }
+    }
+}
+
+/// How often in a row a thread may poll in vain before it lets others run.
+const IMPATIENCE: u32 = 4;
+
+/// Notes that the calling thread polled in vain. After some of that in a row others run first: other runnable ranks of
+/// the worker; and, when the worker's ranks have done nothing else for a while, other kernel threads. One of those may be
+/// the worker that has to go on first: where cores are few, a worker that polls would keep it waiting for the whole of
+/// its time slice.
+#[inline]
+pub fn poll_failed() {
+    let me = current();
+    let polls = me.polls.load(Ordering::Relaxed) + 1;
+    if polls < IMPATIENCE {
+        me.polls.store(polls, Ordering::Relaxed);
+    } else {
+        // One that polls on while others have something to do gives way after every look.
+        let gave_way = give_way_in_poll(me);
+        me.polls.store(if gave_way { IMPATIENCE } else { 0 }, Ordering::Relaxed);
+    }
+}
+
+fn give_way_in_poll(me: &'static Thread) -> bool {
+    match me.worker() {
+        Some(worker) => {
+            worker.note_poll();
+            worker.yield_now(me)
+        }
+        None => {
+            weft_sys::cpu::yield_core();
+            false
+        }
+    }
+}
+
+/// Notes that the calling thread found what it polled for.
+#[inline]
+pub fn poll_succeeded() {
+    let me = current();
+    if me.polls.load(Ordering::Relaxed) != 0 {
+        me.polls.store(0, Ordering::Relaxed);
+        if let Some(worker) = me.worker() {
+            worker.note_find();
         }
     }
 }
