@@ -2,7 +2,9 @@
 //! processes of a host.
 
 mod ring;
+#[cfg(not(loom))]
 mod segment;
 
 pub use ring::{Header, MEMORY, Message, OFFER, PAYLOAD, Ring, SLOTS};
+#[cfg(not(loom))]
 pub use segment::{CrossMemory, Options, Segment, SegmentDevice};

@@ -4,6 +4,8 @@
 //! large messages that both sides copy, `matching` for the pure core, `partitioned` for messages in parts, [`remote`] for
 //! messages between node processes.
 
+#![cfg(not(loom))] // The model, tests/offer_model.rs, takes the operation's word alone.
+
 mod buffered;
 mod checking;
 mod endpoint;
@@ -21,6 +23,7 @@ mod signal;
 mod split;
 mod transfer;
 mod wait;
+mod word;
 
 pub use buffered::{Buffers, Scope, Scopes};
 pub use endpoint::Endpoint;

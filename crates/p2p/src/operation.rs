@@ -6,31 +6,14 @@
 //! of matching (the peer, a thread of the owner's rank that drains a ring, or the owner that cancels) owns all of
 //! it but the word, until [`Operation::complete`]. So there are never two parties writing one field.
 //!
-//! # The word
-//! | value | meaning | goes to |
-//! | --- | --- | --- |
-//! | `PENDING` | in progress, nobody waits | `DONE` by the completer, a thread by a waiter, `DETACHED` by `MPI_Request_free` |
-//! | a thread's address | in progress, that thread is parked or about to | `DONE` by the completer, `PENDING` by the waiter that gives up |
-//! | a thread's address + `OWED` | in progress, that thread is suspended or about to | `DONE` by the completer |
-//! | `OFFERED` | a send whose description is in a ring, its sender spins | `DONE` or `INVITED` by who takes it from the ring and copies, `PENDING` by who moves it to matching |
-//! | [`invitation`]'s | an offer that is copied; the sender may copy the tail | `DONE` by the receiver |
-//! | `DETACHED` | in progress, nobody will ever ask | `DONE`; the completer frees the request |
-//! | `DONE` | results are written | |
-//!
-//! The completer writes the results and then *swaps* the word to `DONE`: the swap is its last access (a stack frame
-//! may be gone right after) and returns whom to wake, in one step, so a waiter that registered by compare-and-swap
-//! is either seen by the swap or sees `DONE` itself. Threads live for ever, so waking one late is harmless.
-//!
-//! A blocking receive that parks at once (the usual case where ranks share a core) says so before it is in matching:
-//! `OWED`. Nobody but the completer changes such a word, so the completer reads and stores it without a swap, and
-//! owes the thread exactly one [`Thread::resume`], which needs no parking state. If the waiting thread itself is the
-//! completer (it drains a ring), nothing is owed, and [`Operation::is_settled`] tells.
+//! The word ([`word`](crate::word)) says whether it is complete and who waits. An operation that is owed to a thread may be
+//! completed by that thread itself (it drains a ring); then nothing is owed, and [`Operation::is_settled`] tells.
 #![allow(unsafe_code)]
 
 use crate::matching::Position;
 use crate::transfer::Transfer;
+use crate::word::{Completed, Registered, Word};
 use core::cell::UnsafeCell;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use weft_base::abi::Status;
 use weft_base::constants::{MPI_ERR_TRUNCATE, MPI_SUCCESS};
 use weft_base::settings::{SHARE_FROM, is_checking};
@@ -38,14 +21,7 @@ use weft_base::site::{self, Site};
 use weft_base::{Error, Result};
 use weft_datatype::Datatype;
 use weft_sched::Thread;
-use weft_sync::invitation::{self, End};
-
-const PENDING: usize = 0;
-const DONE: usize = 1;
-const DETACHED: usize = 2;
-const OFFERED: usize = 3;
-/// Added to a thread's address, which is aligned to more than this.
-const OWED: usize = 4;
+use weft_sync::invitation::End;
 
 /// A user's buffer: an address, a number of elements, and their type.
 #[derive(Clone, Copy)]
@@ -288,7 +264,7 @@ impl Outcome {
 pub struct Operation {
     /// The word, the transfer's, and the buffer share a cache line: who waits for one word sees the other, and who
     /// copies gets all it needs at once.
-    word: AtomicUsize,
+    word: Word,
     buffer: UnsafeCell<Buffer>,
     transfer: Transfer,
     fields: UnsafeCell<Fields>,
@@ -313,70 +289,68 @@ impl Operation {
     /// Creates an operation that nobody else knows yet.
     #[inline]
     pub fn new(buffer: Buffer) -> Self {
+        Self::with_word(buffer, Word::pending())
+    }
+
+    #[inline]
+    fn with_word(buffer: Buffer, word: Word) -> Self {
         let outcome = Outcome::SENT;
         Self {
-            word: AtomicUsize::new(PENDING),
+            word,
             buffer: UnsafeCell::new(buffer),
             transfer: Transfer::new(),
             fields: UnsafeCell::new(Fields { position: None, outcome, settled: false, site: None }),
         }
     }
 
-    /// Creates an operation whose completer owes `waiter` a [`Thread::resume`]; see the module's page.
+    /// Creates an operation whose completer owes `waiter` a [`Thread::resume`]; see the page of `word`.
     #[inline]
     pub fn owed_to(buffer: Buffer, waiter: &'static Thread) -> Self {
-        let mut operation = Self::new(buffer);
-        *operation.word.get_mut() = core::ptr::from_ref(waiter) as usize | OWED;
-        operation
+        Self::with_word(buffer, Word::owed_to(core::ptr::from_ref(waiter) as usize))
     }
 
     /// Creates the operation of a send that is offered in a ring; see the page of `offer`.
     #[inline]
     pub(crate) fn offered(buffer: Buffer) -> Self {
-        let mut operation = Self::new(buffer);
-        *operation.word.get_mut() = OFFERED;
-        operation
+        Self::with_word(buffer, Word::offered())
     }
 
     /// Tells whether the operation is still offered in a ring, or whoever took it from there is at work.
     pub(crate) fn is_offered(&self) -> bool {
-        self.word.load(Ordering::Acquire) == OFFERED
+        self.word.is_offered()
     }
 
     /// Makes an offer an operation that may be in matching. For whoever took it from the ring, under the endpoint's lock.
     pub(crate) fn withdraw_offer(&self) {
-        self.word.store(PENDING, Ordering::Release);
+        self.word.withdraw_offer();
     }
 
     /// Completes an offer whose data is copied. Its memory may be gone when this returns. A plain store, which the
     /// receiver does not wait for: nobody else changes the word, and its sender, who looks at it, is not to be woken.
     #[inline]
     pub(crate) fn complete_offer(&self) {
-        debug_assert!(matches!(
-            self.word.load(Ordering::Relaxed),
-            OFFERED | invitation::HELPED | invitation::REFUSED
-        ));
-        self.word.store(DONE, Ordering::Release);
+        debug_assert!(self.word.is_with_taker());
+        self.word.set_done();
     }
 
     /// Invites the sender of an offer to copy `part` of it to the buffer at `target`. Returns false if that cannot be.
     #[inline]
     pub(crate) fn invite(&self, target: *mut u8, part: u32) -> bool {
         debug_assert!(self.is_offered());
-        invitation::invite(&self.word, target, part)
+        self.word.invite(target, part)
     }
 
     /// Accepts the receiver's invitation, if there is one: its buffer and the part to copy. The sender then copies the
     /// tail and calls [`Operation::note_help`].
     #[inline]
     pub(crate) fn accept(&self) -> Option<(*mut u8, u32)> {
-        invitation::accept(&self.word)
+        self.word.accept()
     }
 
     /// Tells the receiver that the tail is copied.
     #[inline]
     pub(crate) fn note_help(&self) {
-        invitation::finish(&self.word);
+        self.word.note_help();
     }
 
     /// Fetches the word early. For the receiver, before it asks for the tail.
@@ -389,7 +363,7 @@ impl Operation {
     /// waits for the end.
     #[inline]
     pub(crate) fn end_invitation(&self) -> End {
-        invitation::end(&self.word)
+        self.word.end_invitation()
     }
 
     /// Tells the thread the operation was made for whether it completed the operation itself, so that nobody owes it
@@ -406,13 +380,13 @@ impl Operation {
         *place = buffer;
         fields.position = None;
         fields.outcome = Outcome::SENT;
-        self.word.store(PENDING, Ordering::Relaxed);
+        self.word.reset();
     }
 
     /// Tells whether it is complete; if so, its results may be read.
     #[inline]
     pub fn is_done(&self) -> bool {
-        self.word.load(Ordering::Acquire) == DONE
+        self.word.is_done()
     }
 
     /// Returns the buffer. For the owner, and for whoever took the operation out of matching.
@@ -501,16 +475,14 @@ impl Operation {
     pub(crate) fn complete(&self, outcome: Outcome) -> bool {
         // SAFETY: the completer owns the fields (module page).
         unsafe { (*self.fields.get()).outcome = outcome };
-        let word = self.word.load(Ordering::Relaxed);
-        if word & OWED != 0 {
-            self.pay(word - OWED);
+        if let Some(thread) = self.word.owed() {
+            self.pay(thread);
             return false;
         }
-        match self.word.swap(DONE, Ordering::AcqRel) {
-            PENDING => false,
-            DETACHED => true,
-            DONE => unreachable!("completed twice"),
-            thread => {
+        match self.word.complete() {
+            Completed::Alone => false,
+            Completed::Detached => true,
+            Completed::Awaited(thread) => {
                 wake(thread);
                 false
             }
@@ -525,9 +497,9 @@ impl Operation {
         if core::ptr::eq(thread, weft_sched::current()) {
             // SAFETY: the thread that asks for it is this one.
             unsafe { (*self.fields.get()).settled = true };
-            self.word.store(DONE, Ordering::Release);
+            self.word.set_done();
         } else {
-            self.word.store(DONE, Ordering::Release);
+            self.word.set_done();
             thread.resume();
         }
     }
@@ -536,7 +508,7 @@ impl Operation {
     pub(crate) fn complete_unshared(&self, outcome: Outcome) {
         // SAFETY: the caller is the only one who knows the operation.
         unsafe { (*self.fields.get()).outcome = outcome };
-        self.word.store(DONE, Ordering::Release);
+        self.word.set_done();
     }
 
     /// Names the calling thread as the one to wake. Returns false if the operation is complete already.
@@ -544,38 +516,24 @@ impl Operation {
     /// Two threads that wait for one request are an error of the program; the one displaced here is woken, so that it
     /// registers again and neither sleeps for ever.
     pub(crate) fn register(&self, waiter: &'static Thread) -> bool {
-        let mine = core::ptr::from_ref(waiter) as usize;
-        let mut seen = PENDING;
-        loop {
-            match self.word.compare_exchange(seen, mine, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(PENDING | DETACHED) => return true,
-                Ok(other) if other == mine => return true,
-                Ok(other) => {
-                    wake(other);
-                    return true;
-                }
-                Err(DONE) => return false,
-                Err(now) => seen = now,
+        match self.word.register(core::ptr::from_ref(waiter) as usize) {
+            Registered::Alone => true,
+            Registered::Displaced(other) => {
+                wake(other);
+                true
             }
+            Registered::TooLate => false,
         }
     }
 
     /// Takes the calling thread's name back.
     pub(crate) fn deregister(&self, waiter: &'static Thread) {
-        let mine = core::ptr::from_ref(waiter) as usize;
-        let _ = self.word.compare_exchange(mine, PENDING, Ordering::AcqRel, Ordering::Relaxed);
+        self.word.deregister(core::ptr::from_ref(waiter) as usize);
     }
 
     /// Leaves the operation to its completer. Returns false if it is complete already.
     pub(crate) fn detach(&self) -> bool {
-        let mut seen = PENDING;
-        loop {
-            match self.word.compare_exchange(seen, DETACHED, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return true,
-                Err(DONE) => return false,
-                Err(now) => seen = now,
-            }
-        }
+        self.word.detach()
     }
 
     /// Returns the outcome of a complete operation.
