@@ -21,7 +21,7 @@ pub fn probe(source: c_int, tag: c_int, comm: abi::Comm, status: Out<Status>) ->
     let pattern = call.pattern(source, tag)?;
     let found = match call.source(source)? {
         Peer::Nobody => NO_PROC_STATUS,
-        _ => call.messages.engine.probe(call.messages.endpoint, &pattern),
+        _ => call.messages.engine.probe(call.messages.endpoint, &pattern)?,
     };
     store_status(status, found);
     Ok(())
@@ -71,7 +71,7 @@ pub fn mprobe(
     let (handle, found) = match call.source(source)? {
         Peer::Nobody => (MPI_MESSAGE_NO_PROC, NO_PROC_STATUS),
         _ => {
-            let (matched, found) = call.messages.engine.mprobe(call.messages.endpoint, &pattern, comm);
+            let (matched, found) = call.messages.engine.mprobe(call.messages.endpoint, &pattern, comm)?;
             (keep(call.messages, matched), found)
         }
     };

@@ -141,6 +141,12 @@ impl Engine {
         }
     }
 
+    /// Tells whether a node process is lost.
+    #[inline]
+    pub(crate) fn any_lost(&self) -> bool {
+        self.remote.as_ref().is_some_and(Remote::any_lost)
+    }
+
     fn give_back(&self, node: Node, bytes: u64) {
         if let Some(remote) = &self.remote {
             remote.give_back(node, bytes);
@@ -149,9 +155,12 @@ impl Engine {
 
     #[inline(never)]
     fn local_of_scattered(&self, rank: u32) -> Option<&Endpoint> {
+        if self.first != SCATTERED {
+            return None;
+        }
         let nodes = self.remote.as_ref()?.nodes();
         let place = nodes.places().of(rank);
-        (self.first == SCATTERED && place.node == nodes.node()).then(|| &self.endpoints[place.index as usize])
+        (place.node == nodes.node()).then(|| &self.endpoints[place.index as usize])
     }
 
     /// Makes a thread the rank's own thread.
@@ -469,7 +478,7 @@ impl Engine {
     /// Fails what was just posted if a node process is lost. Whoever notes a loss fails what is posted afterwards.
     #[inline]
     fn check_posted(&self, me: &Endpoint) {
-        if self.remote.as_ref().is_some_and(Remote::any_lost) {
+        if self.any_lost() {
             self.fail_posted(me);
         }
     }

@@ -57,19 +57,25 @@ impl Engine {
     }
 
     /// Waits for a message that matches, and leaves it.
-    pub fn probe(&self, me: &Endpoint, pattern: &Envelope) -> Status {
+    ///
+    /// # Errors
+    /// `MPI_ERR_OTHER`: a node process is lost, and the message may not come any more.
+    pub fn probe(&self, me: &Endpoint, pattern: &Envelope) -> Result<Status> {
         self.until(me, pattern, || self.iprobe(me, pattern))
     }
 
     /// Waits for a message that matches, and takes it out of matching.
-    pub fn mprobe(&self, me: &Endpoint, pattern: &Envelope, comm: abi::Comm) -> (Matched, Status) {
+    ///
+    /// # Errors
+    /// As [`Engine::probe`].
+    pub fn mprobe(&self, me: &Endpoint, pattern: &Envelope, comm: abi::Comm) -> Result<(Matched, Status)> {
         self.until(me, pattern, || self.improbe(me, pattern, comm))
     }
 
-    fn until<R>(&self, me: &Endpoint, pattern: &Envelope, mut look: impl FnMut() -> Option<R>) -> R {
+    fn until<R>(&self, me: &Endpoint, pattern: &Envelope, mut look: impl FnMut() -> Option<R>) -> Result<R> {
         let mut found = look();
         if let Some(found) = found {
-            return found;
+            return Ok(found);
         }
         let mut seen = me.arrivals();
         let spun = self.spin(
@@ -85,14 +91,17 @@ impl Engine {
             || false,
         );
         if spun {
-            return found.expect("the spin ended with a message");
+            return Ok(found.expect("the spin ended with a message"));
         }
         let thread = weft_sched::current();
         me.lock().probers.push((*pattern, thread));
         let found = loop {
             // After the registration: whoever adds a message from now on wakes this thread.
             if let Some(found) = look() {
-                break found;
+                break Ok(found);
+            }
+            if self.any_lost() {
+                break Err(crate::remote::lost());
             }
             me.park(thread);
         };

@@ -461,7 +461,8 @@ fn a_cancelled_operation_or_its_message_is_never_lost() {
             for _ in 0..random.below(200) {
                 job.poll();
             }
-            if random.below(2) == 0 && send != weft_p2p::COMPLETED_SEND {
+            // A short one may wait for room, beyond recall.
+            if length > 64 && random.below(2) == 0 {
                 job.engine(0).cancel(job.me(0), send).unwrap();
                 let status = job.finish(0, send).status;
                 assert!(status.cancelled(), "nobody has received it");
@@ -531,6 +532,8 @@ fn a_lost_node_process_fails_operations_and_hangs_none() {
         let mut late = [0; 8];
         let receive = job.irecv(0, 1, 99, dense(&mut late), None);
         assert!(job.finish(0, receive).error.is_some(), "after {failures} failures");
+        let pattern = Envelope { context: 2, source: MPI_ANY_SOURCE, tag: 98 };
+        assert!(job.engine(0).probe(job.me(0), &pattern).is_err());
         let send = job.isend(0, 1, 99, dense(&mut late), None, Mode::Synchronous);
         assert!(job.finish(0, send).error.is_some());
     }
@@ -683,7 +686,7 @@ fn exchange(seed: u64, job: &Job) {
                                 let mode = Mode::Standard;
                                 let request =
                                     engine.isend(me, next, envelope, data, None, mode, MPI_COMM_WORLD);
-                                let (matched, probed) = engine.mprobe(me, &pattern, MPI_COMM_WORLD);
+                                let (matched, probed) = engine.mprobe(me, &pattern, MPI_COMM_WORLD).unwrap();
                                 let (status, result) = engine.mrecv(me, matched, &room);
                                 result.unwrap();
                                 assert_eq!(probed, status);

@@ -9,6 +9,16 @@
 //! Messages on one channel from one node process to another arrive once, whole, and in the order in which they were sent,
 //! or the connection is lost and said to be. Nothing is promised between channels or between senders.
 //!
+//! # Devices to come
+//! - *UCX*: `send` and `start` are `ucp_am_send_nbx` with header and payload; its receive handler gives the header first and
+//!   lets `ucp_am_recv_data_nbx` place the data, which is [`Placement::Memory`]; `read` is `ucp_get_nbx` once addresses
+//!   travel with keys.
+//! - *libfabric*: messages of `fi_inject` or `fi_sendmsg` into posted buffers; long ones by a header that is followed by
+//!   tagged data for [`Placement::Memory`]; `read` is `fi_read`.
+//! - *Multicast*: a device of the collective channel only; its receivers ask for what they miss, so order and reliability
+//!   hold as for the others.
+//! - *Another MPI* of the host: `MPI_Isend` of header and payload in one message, `MPI_Improbe` in [`Device::poll`].
+//!
 //! # Memory
 //! A device holds a bounded number of bytes per peer. When that is used up [`Device::send`] says [`Refusal::Full`], and
 //! the sender keeps what it has; no device queues without bound.

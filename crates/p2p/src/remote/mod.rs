@@ -22,7 +22,7 @@
 //!
 //! # Loss
 //! When a peer is lost, the operations that are in progress with it fail, and so do all receives that are posted or will
-//! be posted and find no message: nobody can tell whether theirs would have come.
+//! be posted and find no message, and probes likewise: nobody can tell whether theirs would have come.
 //!
 //! [`Handler::advance`]: weft_transport::Handler::advance
 #![allow(unsafe_code)] // Copies from and to the memory of operations.
@@ -510,7 +510,10 @@ impl Engine {
     pub(crate) fn fail_posted(&self, me: &Endpoint) {
         loop {
             let mut state = me.lock();
-            let Some((pattern, receive)) = state.posted.take_first() else { return };
+            let Some((pattern, receive)) = state.posted.take_first() else {
+                // Those who wait in a probe look for the loss themselves.
+                return state.probers.iter().for_each(|(_, thread)| thread.unpark());
+            };
             me.note_posted(&state);
             drop(state);
             end(receive.get(), failed(&pattern));
