@@ -34,7 +34,8 @@ pub struct Setup {
 static SETUP: OnceLock<Setup> = OnceLock::new();
 static CRASHED: AtomicBool = AtomicBool::new(false);
 
-/// Installs the handlers, and an alternate stack for the calling thread. A program that installs its own keeps them.
+/// Installs the handlers, and an alternate stack for the calling thread. A program that installs its own, before or
+/// after, keeps them.
 ///
 /// # Errors
 /// The system refused the memory of the stack.
@@ -53,7 +54,11 @@ pub fn install(setup: Setup) -> io::Result<()> {
             libc::sigaddset(&mut action.sa_mask, signal);
         }
         for signal in SIGNALS {
-            libc::sigaction(signal, &action, core::ptr::null_mut());
+            let mut present: libc::sigaction = core::mem::zeroed();
+            libc::sigaction(signal, core::ptr::null(), &mut present);
+            if present.sa_sigaction == libc::SIG_DFL {
+                libc::sigaction(signal, &action, core::ptr::null_mut());
+            }
         }
     }
     Ok(())

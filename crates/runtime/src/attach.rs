@@ -87,9 +87,38 @@ fn attach(received: Received) -> Result<&'static Attached, String> {
     // SAFETY: a system call.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
     control.serve(|_| attached.describe()).map_err(|error| format!("cannot start a thread: {error}"))?;
+    let _ = STACK.set(main_stack());
+    let setup = weft_diagnose::Setup { fd: control.fd(), rank: own_rank, overflowed };
+    weft_diagnose::install(setup).map_err(|error| format!("no stack for the crash handler: {error}"))?;
     findings::install();
     control.send(&Report::Attached);
     Ok(attached)
+}
+
+fn own_rank() -> Option<u32> {
+    ATTACHED.get().map(|attached| attached.rank)
+}
+
+/// Where the stack of the process's first thread ends and how large it may grow.
+static STACK: OnceLock<Option<(usize, usize)>> = OnceLock::new();
+
+fn main_stack() -> Option<(usize, usize)> {
+    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+    let line = maps.lines().find(|line| line.ends_with("[stack]"))?;
+    let end = line.split_whitespace().next()?.split('-').nth(1)?;
+    let end = usize::from_str_radix(end, 16).ok()?;
+    weft_sys::process::stack_limit().map(|size| (end.saturating_sub(size), size))
+}
+
+/// How far past its end a stack is touched by a function whose frame is large.
+const REACH: usize = 1 << 20;
+
+/// Tells whether the first thread's stack overflowed: the kernel refuses to let it grow past its limit.
+fn overflowed(address: usize, stack_pointer: usize) -> Option<(usize, usize)> {
+    let (low, size) = STACK.get().copied().flatten()?;
+    // The kernel keeps a gap of up to 1 MiB below the stack for itself.
+    let edge = low.saturating_sub(REACH)..low + REACH.min(size / 2);
+    (edge.contains(&address) && edge.contains(&stack_pointer)).then_some((low, size))
 }
 
 impl Attached {
