@@ -3,7 +3,7 @@
 
 use crate::communicators::Communicator;
 use crate::process::{Process, Ref};
-use crate::{check, host};
+use crate::{check, host, nodes};
 use core::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 use weft_base::abi::{self, Count};
@@ -26,12 +26,15 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Connects a rank; the first one creates the engine.
+    /// Connects a rank; the first one of the process creates the engine.
     pub(crate) fn connect(process: &Process) -> Self {
-        static ENGINE: OnceLock<Engine> = OnceLock::new();
-        let engine = ENGINE.get_or_init(|| {
+        static ENGINE: OnceLock<&'static Engine> = OnceLock::new();
+        let engine: &'static Engine = ENGINE.get_or_init(|| {
             weft_p2p::on_unheard_error(end_job);
-            Engine::new(host::host().size(), Limits::default())
+            match nodes::nodes() {
+                Some(nodes) => Engine::spread(nodes, Limits::default()),
+                None => Box::leak(Box::new(Engine::new(host::host().size(), Limits::default()))),
+            }
         });
         let endpoint = engine.attach(process.world_rank, process.main_thread);
         Self { engine, endpoint, matched: Table::new(Kind::Message, process.world_rank) }
