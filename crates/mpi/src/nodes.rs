@@ -2,14 +2,19 @@
 
 use std::sync::OnceLock;
 use std::time::Duration;
+use weft_coll::{Exchange, Team};
+use weft_comm::Group;
 use weft_sched::Source;
 use weft_transport::Nodes;
 
 static NODES: OnceLock<&'static Nodes> = OnceLock::new();
+static EXCHANGE: OnceLock<&'static Exchange> = OnceLock::new();
 
 /// Says that the job has several node processes. To be called before the library is used.
 pub fn install(nodes: &'static Nodes) {
     if NODES.set(nodes).is_ok() {
+        // One host: all node processes are on it.
+        let _ = EXCHANGE.set(Exchange::serve(nodes, |_| 0));
         weft_sched::set_source(&Outside, nodes.device().is_crowded());
     }
 }
@@ -24,6 +29,22 @@ pub fn nodes() -> Option<&'static Nodes> {
 pub fn leave() {
     if let Some(nodes) = nodes() {
         nodes.device().leave();
+    }
+}
+
+/// Tells whether not all ranks of a group are in one node process.
+pub(crate) fn are_apart(group: &Group) -> bool {
+    let Some(nodes) = nodes() else { return false };
+    let mut places = group.iter().map(|rank| nodes.places().of(rank).node);
+    let first = places.next();
+    places.any(|node| Some(node) != first)
+}
+
+/// Joins the ranks of a communicator for collective operations, wherever they are.
+pub(crate) fn join(context: u32, size: u32, rank: u32, world_rank: impl Fn(u32) -> u32) -> Team {
+    match EXCHANGE.get() {
+        Some(exchange) => Team::join_spread(context, size, rank, world_rank, exchange),
+        None => Team::join(context, size, rank, world_rank),
     }
 }
 

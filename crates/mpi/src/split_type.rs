@@ -3,6 +3,7 @@
 use crate::check;
 use crate::communicators::Communicator;
 use crate::info;
+use crate::nodes;
 use crate::process::Process;
 use crate::resources;
 use crate::sessions;
@@ -172,7 +173,8 @@ pub fn comm_split_type(
     let instance = |which: usize| own[which].map(u64::from);
     let color: Color = match wish {
         Wish::Nothing => None,
-        Wish::SharedMemory => Some(0),
+        // What can make a shared window together: the ranks of a node process.
+        Wish::SharedMemory => Some(nodes::nodes().map_or(0, |nodes| u64::from(nodes.node()))),
         Wish::Resource(which) => instance(which),
         Wish::Unguided => unguided.and_then(instance),
         Wish::Pset(number) => Some(number),

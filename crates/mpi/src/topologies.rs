@@ -10,9 +10,13 @@ use weft_base::{Error, In, Out, Result, abi};
 use weft_comm::topology::{Cartesian, Graph, Topology, balanced_dimensions, place_graph, place_grid};
 use weft_comm::{Communicator as Values, Group};
 
-/// Returns the workers that the ranks of a group are at home on.
+/// Returns the workers that the ranks of a group are at home on, or their node processes if there are several: what all
+/// ranks know of each other.
 fn places(group: &Group) -> Vec<usize> {
-    group.iter().map(weft_sched::home_worker).collect()
+    match crate::nodes::nodes() {
+        Some(nodes) => group.iter().map(|rank| nodes.places().of(rank).node as usize).collect(),
+        None => group.iter().map(weft_sched::home_worker).collect(),
+    }
 }
 
 fn all_equal(places: &[usize]) -> bool {

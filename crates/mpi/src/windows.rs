@@ -57,9 +57,25 @@ impl Segments {
         created
     }
 
-    /// Returns the segment of a rank, when all have told theirs.
+    /// Tells the other ranks, wherever they are, of the calling rank's segment, and notes theirs.
+    fn tell(&self, parent: &Communicator, mine: Segment) -> Result {
+        let Segment { base, size, unit, alignment, gaps, no_locks } = mine;
+        let flags = usize::from(gaps) | usize::from(no_locks) << 1;
+        let words = [base, size, unit as usize, alignment, flags].map(usize::to_ne_bytes);
+        let mut all = vec![0; size_of_val(&words) * self.entries.len()];
+        parent.team.allgather_bytes(words.as_flattened(), &mut all)?;
+        for (entry, told) in self.entries.iter().zip(all.chunks_exact(size_of_val(&words))) {
+            let word = |at: usize| usize::from_ne_bytes(told[8 * at..][..8].try_into().expect("eight bytes"));
+            let (gaps, no_locks) = (word(4) & 1 != 0, word(4) & 2 != 0);
+            let (base, size, unit, alignment) = (word(0), word(1), word(2) as Count, word(3));
+            let _ = entry.set(Segment { base, size, unit, alignment, gaps, no_locks });
+        }
+        Ok(())
+    }
+
+    /// Returns the segment of a rank.
     fn of(&self, rank: usize) -> Segment {
-        *self.entries[rank].get().expect("told before the barrier of the window's creation")
+        *self.entries[rank].get().expect("told when the window was created")
     }
 
     /// Returns where a rank's part of the shared block begins, and the size of the whole.
@@ -225,9 +241,15 @@ impl Contribution {
     fn create(self, process: &'static Process, parent: &Communicator, win: Out<abi::Win>) -> Result<usize> {
         let context = agree_on_context(parent)?;
         let values = &parent.values;
+        let is_shared = self.flavor == MPI_WIN_FLAVOR_SHARED;
         let segments = Segments::join(context, values.size());
-        let _ = segments.entries[values.rank as usize].set(self.segment);
-        let team = Team::join(context, values.size(), values.rank, |rank| values.group.world_rank(rank));
+        segments.tell(parent, self.segment)?;
+        if is_shared && crate::nodes::are_apart(&values.group) {
+            let text = "comm has ranks in several processes, which share no windows in this version; split it with \
+                        MPI_COMM_TYPE_SHARED, or run the ranks as threads";
+            return Err(Error::new(MPI_ERR_RMA_SHARED, text));
+        }
+        let team = crate::nodes::join(context, values.size(), values.rank, |rank| values.group.world_rank(rank));
         team.barrier()?;
         let base = match self.flavor {
             MPI_WIN_FLAVOR_SHARED => segments.shared_base(values.rank as usize)?,
