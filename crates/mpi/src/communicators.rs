@@ -46,7 +46,8 @@ impl Communicator {
     /// Creates this rank's part of a communicator, with nothing cached on it and hints at their defaults.
     pub(crate) fn new(values: Values, error_handler: ErrorHandler) -> Self {
         let (everyone, place) = values.everyone();
-        let team = crate::nodes::join(values.context, everyone.size(), place, |rank| everyone.world_rank(rank));
+        let team =
+            crate::nodes::join(values.context, everyone.size(), place, |rank| everyone.world_rank(rank));
         let team = match &values.remote {
             None => team,
             Some(_) if values.is_left() => team.divided(values.size()),

@@ -2,7 +2,8 @@
 
 use std::sync::OnceLock;
 use std::time::Duration;
-use weft_coll::{Exchange, Team};
+use weft_coll::Team;
+use weft_coll::hier::Exchange;
 use weft_comm::Group;
 use weft_sched::Source;
 use weft_transport::Nodes;

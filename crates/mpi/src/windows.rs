@@ -249,7 +249,8 @@ impl Contribution {
                         MPI_COMM_TYPE_SHARED, or run the ranks as threads";
             return Err(Error::new(MPI_ERR_RMA_SHARED, text));
         }
-        let team = crate::nodes::join(context, values.size(), values.rank, |rank| values.group.world_rank(rank));
+        let team =
+            crate::nodes::join(context, values.size(), values.rank, |rank| values.group.world_rank(rank));
         team.barrier()?;
         let base = match self.flavor {
             MPI_WIN_FLAVOR_SHARED => segments.shared_base(values.rank as usize)?,
