@@ -187,6 +187,26 @@ impl<'a> Data<'a> {
         if fits < length { Err(truncated(first + length, room)) } else { Ok(()) }
     }
 
+    /// Fills the buffer, which has no gaps, with pieces of `each` bytes that lie `stride` bytes apart.
+    ///
+    /// # Safety
+    /// The buffer holds `pieces` pieces; `from` is valid for reads of as many.
+    #[inline]
+    pub(crate) unsafe fn collect(&self, from: *const u8, stride: usize, pieces: usize, each: usize) {
+        debug_assert!(self.datatype.is_dense() && (pieces * each) as u64 <= self.bytes());
+        for piece in 0..pieces {
+            // SAFETY: piece and place by this function's contract. The usual sizes are known to the compiler.
+            unsafe {
+                let (from, to) = (from.add(piece * stride), self.address.add(piece * each));
+                match each {
+                    4 => core::ptr::copy_nonoverlapping(from, to, 4),
+                    8 => core::ptr::copy_nonoverlapping(from, to, 8),
+                    _ => core::ptr::copy_nonoverlapping(from, to, each),
+                }
+            }
+        }
+    }
+
     /// Copies the data into another buffer, as far as it fits.
     ///
     /// # Errors
