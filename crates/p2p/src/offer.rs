@@ -87,7 +87,7 @@ impl Offer {
                 && buffer.dense
                 && self.bytes <= buffer.bytes
             {
-                self.copy_together(send, buffer.address, &splits[class(self.bytes)]);
+                self.copy_together(send, buffer.address, splits);
             } else if self.address.is_null() || self.bytes >= SHARE_FROM.get() {
                 send.copy_locked(&send.buffer(), buffer);
             } else {
@@ -101,10 +101,12 @@ impl Offer {
     ///
     /// # Safety
     /// As [`Offer::settle`]; there is room for all of it.
-    unsafe fn copy_together(&self, send: &Operation, target: *mut u8, memory: &AtomicU32) {
+    unsafe fn copy_together(&self, send: &Operation, target: *mut u8, splits: &[AtomicU32; MEMORY]) {
         let (source, bytes) = (self.address, self.bytes as usize);
+        let class = class(self.bytes);
+        let memory = &splits[class];
         // Only the consumer of the ring, which the caller is, touches the word.
-        let mut split = Split::from_word(memory.load(Ordering::Relaxed));
+        let mut split = Split::from_word(memory.load(Ordering::Relaxed), class);
         let part = split.ask();
         // SAFETY: both blocks are `bytes` long; each byte of the target is written by one side: the tail by the sender if
         // it accepted, else by this one, after the word has told which.
@@ -124,7 +126,7 @@ impl Offer {
                 split.learn(tail);
             }
         }
-        memory.store(split.word(), Ordering::Relaxed);
+        memory.store(split.word(class), Ordering::Relaxed);
     }
 }
 

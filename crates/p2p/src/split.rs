@@ -10,16 +10,16 @@ use weft_sync::invitation::End;
 
 /// The unit of a split: this part of a message.
 pub(crate) const PARTS: u32 = 64;
-/// Bounds of what the sender is asked for, and what is tried first, in parts.
+/// Bounds of what the sender is asked for, and what is tried first for each class of lengths, in parts.
 const LEAST: u32 = 8;
 const MOST: u32 = 32;
-const FIRST: u32 = 16;
+const FIRST: [u32; 4] = [16, 24, 28, 28];
 /// How many messages go without a sender's help after it came too late, the first and the last time.
 const REST: u32 = 8;
 const DOUBTS: u32 = 4;
 
 /// How many tails in a row must be in time before the next one is longer.
-const ENOUGH: u32 = 16;
+const ENOUGH: u32 = 6;
 
 /// What a receiver knows about one sender's offers of about one length. Fits a word, whose value 0 is the beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,12 +37,12 @@ pub(crate) struct Split {
 }
 
 impl Split {
-    /// Reads what [`Split::word`] wrote.
+    /// Reads what [`Split::word`] wrote for offers of this class of lengths.
     #[inline]
-    pub(crate) fn from_word(word: u32) -> Self {
+    pub(crate) fn from_word(word: u32, class: usize) -> Self {
         let field = |shift: u32, bits: u32| word >> shift & ((1 << bits) - 1);
         Self {
-            part: field(0, 6) ^ FIRST,
+            part: field(0, 6) ^ FIRST[class],
             good: field(6, 5),
             late: field(11, 2),
             rest: field(13, 11),
@@ -52,8 +52,8 @@ impl Split {
 
     /// Writes all of it into a word.
     #[inline]
-    pub(crate) fn word(self) -> u32 {
-        self.part ^ FIRST | self.good << 6 | self.late << 11 | self.rest << 13 | self.doubts << 24
+    pub(crate) fn word(self, class: usize) -> u32 {
+        self.part ^ FIRST[class] | self.good << 6 | self.late << 11 | self.rest << 13 | self.doubts << 24
     }
 
     /// Returns how many parts of the next message to ask the sender for; 0 for not asking.
@@ -81,6 +81,8 @@ impl Split {
                 }
                 return;
             }
+            // One alone may be chance.
+            End::Late(_) if self.late == 0 => 1,
             End::Late(looks) => looks.clamp(1, 4) << self.late,
             End::Alone => MOST,
         };
@@ -103,7 +105,7 @@ mod tests {
     /// Lets messages go through a pair whose tails are late from `enough` parts on. Returns what was asked for.
     fn run(split: &mut Split, enough: u32, messages: u32) -> Vec<u32> {
         let one = |_| {
-            *split = Split::from_word(split.word());
+            *split = Split::from_word(split.word(1), 1);
             let asked = split.ask();
             if asked > 0 {
                 split.learn(if asked < enough { End::InTime } else { End::Late(asked - enough + 1) });
@@ -116,7 +118,7 @@ mod tests {
     #[test]
     fn a_split_stays_near_the_best_one() {
         for best in LEAST + 3..MOST {
-            let mut split = Split::from_word(0);
+            let mut split = Split::from_word(0, 1);
             run(&mut split, best, 500);
             let asked = run(&mut split, best, 200);
             assert!(asked.iter().all(|asked| asked.abs_diff(best) <= 1), "best {best}: {asked:?}");
@@ -125,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_sender_that_never_helps_in_time_is_asked_less_and_less() {
-        let mut split = Split::from_word(0);
+        let mut split = Split::from_word(0, 1);
         run(&mut split, 0, 1000);
         let asked = run(&mut split, 0, 10_000).into_iter().filter(|asked| *asked > 0).count();
         assert!((70..=100).contains(&asked), "asked {asked} times");
@@ -136,7 +138,7 @@ mod tests {
 
     #[test]
     fn one_absence_costs_few_messages() {
-        let mut split = Split::from_word(0);
+        let mut split = Split::from_word(0, 1);
         run(&mut split, 20, 100);
         split.learn(End::Alone);
         let asked = run(&mut split, 20, 40);
@@ -145,14 +147,14 @@ mod tests {
 
     #[test]
     fn every_state_fits_a_word() {
-        let mut split = Split::from_word(0);
-        assert_eq!(split, Split { part: FIRST, good: 0, late: 0, rest: 0, doubts: 0 });
+        let mut split = Split::from_word(0, 1);
+        assert_eq!(split, Split { part: FIRST[1], good: 0, late: 0, rest: 0, doubts: 0 });
         for i in 0..200 {
             split.learn(if i % 20 < 17 { End::InTime } else { End::Alone });
-            assert_eq!(Split::from_word(split.word()), split);
+            assert_eq!(Split::from_word(split.word(1), 1), split);
         }
         (0..20).for_each(|_| split.learn(End::Alone));
-        assert_eq!(Split::from_word(split.word()), split);
+        assert_eq!(Split::from_word(split.word(1), 1), split);
         assert_eq!(split.rest, REST << DOUBTS);
     }
 }
