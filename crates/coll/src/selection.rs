@@ -188,8 +188,12 @@ impl Team {
     }
 
     /// Takes over hints, of which those that are not understood are ignored. The ranks of a communicator make this call
-    /// at the same places among its collective operations; the first to come to one decides for all. Waits for nobody.
+    /// at the same places among its collective operations; the first to come to one decides for all. Waits for nobody:
+    /// on a communicator of several node processes, which would have to talk to agree, hints are ignored.
     pub fn hint(&self, pairs: &[(String, String)]) {
+        if self.spread().is_some() {
+            return;
+        }
         let number = self.chosen.changes.fetch_add(1, Ordering::Relaxed);
         let make = || self.selection_with(pairs);
         let selection = match self.shared_by_all() {

@@ -119,8 +119,6 @@ words! {
         Ring "ring",
         /// Partners at doubling distances.
         RecursiveDoubling "recursive-doubling",
-        /// Partners at halving distances, halving data.
-        RecursiveHalving "recursive-halving",
         /// Recursive halving, then recursive doubling.
         Rabenseifner "rabenseifner",
         /// Blocks that double and rotate.

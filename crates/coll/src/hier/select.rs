@@ -64,7 +64,7 @@ pub(crate) fn choose(
         Name::ScatterAllgather => Algorithm::ScatterAllgather,
         Name::Ring => Algorithm::Ring,
         Name::RecursiveDoubling => Algorithm::Doubling,
-        Name::Rabenseifner | Name::RecursiveHalving => Algorithm::Rabenseifner,
+        Name::Rabenseifner => Algorithm::Rabenseifner,
         Name::Bruck => Algorithm::Bruck,
         Name::Dissemination => Algorithm::Dissemination,
         Name::Pairwise | Name::Counters | Name::Slots | Name::InPlace | Name::Schedule => Algorithm::Pairwise,
