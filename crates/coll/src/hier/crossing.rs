@@ -53,6 +53,8 @@ struct State {
     early: Vec<Message>,
     busy: u32,
     failed: Option<Error>,
+    /// The call that differs from that of `first`, without its length.
+    other: u32,
     errors: Vec<(u32, Error)>,
     waiters: Vec<Option<&'static Thread>>,
     is_closed: bool,
@@ -104,6 +106,7 @@ impl Crossing {
                 early: Vec::new(),
                 busy: 0,
                 failed: None,
+                other: 0,
                 errors: Vec::new(),
                 waiters: vec![None; members.len()],
                 is_closed: false,
@@ -157,6 +160,7 @@ impl Crossing {
                 other.description == contribution.description
             };
             if !agree {
+                state.other = contribution.description.without_bytes().0 as u32;
                 let text = format!(
                     "rank {member} called {} while rank {first} called {}",
                     contribution.description, other.description
@@ -221,15 +225,18 @@ impl Crossing {
     /// `MPI_ERR_OTHER` if the sender is in another call.
     fn attach(&self, state: &mut State, message: Message) -> Result<Option<(u32, Message)>> {
         let under = state.run.as_mut().expect("it has begun");
-        let Header { call, shape, key, .. } = message.header;
+        let Header { mut call, shape, key, .. } = message.header;
+        let is_abort = matches!(message.parcel, Parcel::Abort);
+        if is_abort && u64::from(call) == under.call.0 {
+            // It tells of another one with which it differed.
+            call = shape;
+        }
+        let differs = u64::from(call) != under.call.0;
         let theirs = Description(call.into());
-        if matches!(message.parcel, Parcel::Abort)
-            || u64::from(call) != under.call.0
-            || shape != under.program.shape
-        {
+        if is_abort || differs || shape != under.program.shape {
             let node = message.from;
-            let (mine, what) =
-                (under.call, if u64::from(call) == under.call.0 { " of another length" } else { "" });
+            let (mine, what) = (under.call, if differs { "" } else { " of another length" });
+            state.other = call;
             return Err(mismatch(&format!(
                 "ranks of node process {node} called {theirs}{what} while those of {} called {mine}",
                 self.spread.exchange.nodes().node()
@@ -336,7 +343,7 @@ impl Crossing {
         state.failed.get_or_insert(error);
         self.troubled.store(true, Ordering::Release);
         self.changes.fetch_add(1, Ordering::Release);
-        let is_over = state.busy == 0;
+        let (is_over, other) = (state.busy == 0, state.other);
         let mut wake = Wake::default();
         wake.all(&mut state);
         self.close_if_finished(state);
@@ -352,7 +359,7 @@ impl Crossing {
                 token: 0,
                 address: 0,
                 call: call.without_bytes().0 as u32,
-                shape: 0,
+                shape: other,
             };
             self.spread.exchange.tell(self.spread.layout.node(index), header);
         }

@@ -4,6 +4,7 @@
 
 mod cases;
 mod counts;
+mod faults;
 mod threads;
 mod world;
 
