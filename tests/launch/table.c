@@ -1,5 +1,5 @@
 // Tells by its end which algorithm a broadcast takes: rank 1 joins it only after a message that rank 0, the root, sends
-// afterwards. Through slots the root does not wait; in place it does, and the job is stuck.
+// afterwards. Through slots the root does not wait; by a schedule it does, and the job is stuck.
 #include <mpi.h>
 
 int main(int argc, char **argv) {
