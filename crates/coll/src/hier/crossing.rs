@@ -412,7 +412,12 @@ impl Crossing {
             }
             let Some(step) = step else {
                 let place = self.place(member);
-                state.waiters[place] = if over { None } else { waiter };
+                if over {
+                    state.waiters[place] = None;
+                } else if waiter.is_some() {
+                    // One who only looks does not take the place of one who waits.
+                    state.waiters[place] = waiter;
+                }
                 if over && self.leaves_work(&state) {
                     wake.all(&mut state);
                 }
@@ -597,7 +602,9 @@ impl Pending {
 
     /// See [`crate::Pending::leave`].
     pub fn leave(&self) {
-        if self.waits.swap(false, Ordering::Relaxed) {
+        // Registered or not: a look without a waiter says that it is to be registered again, and leaves it there.
+        self.waits.store(false, Ordering::Relaxed);
+        if !self.over.load(Ordering::Relaxed) {
             let place = self.crossing.place(self.member);
             self.crossing.state.lock().waiters[place] = None;
         }

@@ -3,6 +3,7 @@
 use crate::cases::{Case, Shape};
 use crate::some;
 use crate::world::seed;
+use std::sync::atomic::{AtomicU32, Ordering};
 use weft_coll::Team;
 use weft_transport::simulator::Random;
 
@@ -61,6 +62,52 @@ fn blocking_and_persistent_forms_give_what_the_model_says() {
             team.broadcast_bytes(0, &mut word).unwrap();
             assert_eq!(word, [7; 100]);
             team.barrier().unwrap();
+        });
+        world.end(teams);
+    }
+}
+
+#[test]
+fn who_parks_is_woken_although_it_looked_again_after_it_had_registered() {
+    let mut random = Random::new(seed());
+    for turn in 0..12 {
+        let (world, ranks) = some(turn, &mut random);
+        let teams = world.join(&world.shuffled(ranks, &mut random), 0);
+        let shape = Shape { size: ranks, split: 0 };
+        let cases: Vec<Case> = (0..10).map(|_| Case::some(shape, false, &mut random)).collect();
+        let left = AtomicU32::new(ranks);
+        std::thread::scope(|scope| {
+            // Somebody polls, as the scheduler does in a job.
+            scope.spawn(|| {
+                let _guard = EndAll;
+                let mut vain = 0u64;
+                while left.load(Ordering::Acquire) > 0 {
+                    world.exchanges.iter().for_each(|exchange| {
+                        exchange.nodes().poll();
+                    });
+                    vain = if world.network.is_quiet() { vain + 1 } else { 0 };
+                    assert!(vain < 3_000_000, "nothing is under way, and ranks are parked");
+                    std::thread::yield_now();
+                }
+            });
+            as_threads(&teams, |team| {
+                let thread = weft_sched::current();
+                for case in &cases {
+                    let mut memory = case.buffers().swap_remove(team.rank() as usize);
+                    let pending = team.start(&case.operation(team.rank(), &mut memory));
+                    // As a wait for requests does it.
+                    loop {
+                        pending.advance(Some(thread));
+                        if pending.advance(None) {
+                            break;
+                        }
+                        weft_sched::park();
+                    }
+                    pending.leave();
+                    pending.result().unwrap();
+                }
+                left.fetch_sub(1, Ordering::Release);
+            });
         });
         world.end(teams);
     }
