@@ -23,4 +23,5 @@ sent, received = ctypes.create_string_buffer(b"from %d" % rank.value, 32), ctype
 call("Sendrecv", sent, 32, CHAR, following, 7, received, 32, CHAR, before, 7, WORLD, None)
 assert received.value == b"from %d" % before, received.value
 call("Finalize")
-print(f"rank {rank.value} of {size.value}: sum {total.value}")
+# One write, so that lines of ranks do not mix.
+sys.stdout.write(f"rank {rank.value} of {size.value}: sum {total.value}\n")

@@ -14,7 +14,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
-use weft_base::job::{Report, Request};
+use weft_base::job::{RankState, Report, Request};
 
 /// How long node processes may take to go once the job has ended; then they are killed.
 const GRACE: Duration = Duration::from_millis(700);
@@ -72,6 +72,8 @@ struct Supervisor {
     timeout: Option<Duration>,
     /// How many node processes have yet to answer what their ranks are doing.
     asked: usize,
+    /// What those ranks are doing whose node processes have answered.
+    states: Vec<RankState>,
     killed: bool,
     signalled: Option<i32>,
     findings_fail: bool,
@@ -117,6 +119,7 @@ pub fn supervise(nodes: Vec<Node>, plan: &Plan) -> Result<i32, Stop> {
         timeout_at: plan.timeout.map(|timeout| Instant::now() + timeout),
         timeout: plan.timeout,
         asked: 0,
+        states: Vec::new(),
         killed: false,
         signalled: None,
         findings_fail: plan.findings_fail,
@@ -203,6 +206,11 @@ impl Supervisor {
     }
 
     fn kill(&mut self) {
+        let mut ranks = std::mem::take(&mut self.states);
+        if !ranks.is_empty() {
+            ranks.sort_by_key(|state| state.rank);
+            self.printer.print(&Report::Ranks { ranks });
+        }
         self.killed = true;
         self.kill_at = None;
         for node in self.alive() {
@@ -278,10 +286,7 @@ impl Supervisor {
 
     fn report(&mut self, index: usize, report: Report) {
         if self.code.is_none()
-            || matches!(
-                report,
-                Report::Frame { .. } | Report::CrashEnd | Report::Ranks { .. } | Report::Finding { .. }
-            )
+            || matches!(report, Report::Frame { .. } | Report::CrashEnd | Report::Finding { .. })
         {
             self.printer.print(&report);
         }
@@ -306,7 +311,8 @@ impl Supervisor {
                     self.settle(code & 0xff, GRACE);
                 }
             }
-            Report::Ranks { .. } => {
+            Report::Ranks { ranks } => {
+                self.states.extend(ranks);
                 self.asked = self.asked.saturating_sub(1);
                 if self.asked == 0 {
                     self.kill();

@@ -4,15 +4,13 @@ use crate::info::Info;
 use crate::process::Process;
 use crate::{check, host, strings};
 use core::ffi::{c_char, c_int};
-use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::sync::Arc;
 use weft_base::constants::*;
 use weft_base::{Out, Result, abi};
 
-/// `MPI_Wtime`: seconds since the first call in the process; all ranks of a machine share the clock.
+/// `MPI_Wtime`: seconds of the machine's clock, which all its processes share.
 pub fn wtime() -> f64 {
-    static START: OnceLock<Instant> = OnceLock::new();
-    START.get_or_init(Instant::now).elapsed().as_secs_f64()
+    weft_sys::clock::now_ns() as f64 * 1e-9
 }
 
 /// `MPI_Wtick`

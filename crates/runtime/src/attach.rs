@@ -91,8 +91,42 @@ fn attach(received: Received) -> Result<&'static Attached, String> {
     let setup = weft_diagnose::Setup { fd: control.fd(), rank: own_rank, overflowed };
     weft_diagnose::install(setup).map_err(|error| format!("no stack for the crash handler: {error}"))?;
     findings::install();
+    watch_main_thread();
     control.send(&Report::Attached);
     Ok(attached)
+}
+
+/// A process ends with its last thread. Where the first one ends by `pthread_exit`, the library's own threads must not keep
+/// the process.
+fn watch_main_thread() {
+    // SAFETY: system calls; a key of the process's own, whose destructor runs when the calling thread ends by itself, and
+    // not when the process exits.
+    unsafe {
+        if libc::syscall(libc::SYS_gettid) != libc::c_long::from(libc::getpid()) {
+            return;
+        }
+        let mut key = 0;
+        if libc::pthread_key_create(&mut key, Some(main_thread_ends)) == 0 {
+            libc::pthread_setspecific(key, core::ptr::from_ref(&ATTACHED).cast());
+        }
+    }
+}
+
+extern "C" fn main_thread_ends(_: *mut c_void) {
+    let watch = || {
+        while program_threads() > 1 {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        std::process::exit(0)
+    };
+    let _ = std::thread::Builder::new().name("weft-end".into()).spawn(watch);
+}
+
+/// Counts the threads of the process that are not the library's. The first is one of them, even when it has ended.
+fn program_threads() -> usize {
+    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return 0 };
+    let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm")).ok();
+    tasks.flatten().filter_map(name).filter(|name| !name.starts_with("weft-")).count()
 }
 
 fn own_rank() -> Option<u32> {
@@ -124,7 +158,7 @@ fn overflowed(address: usize, stack_pointer: usize) -> Option<(usize, usize)> {
 impl Attached {
     fn describe(&self) -> Report {
         let process = Process::any();
-        let state = crate::threads::describe(process.main_thread);
+        let state = crate::threads::describe_alive(process.main_thread);
         let place = crate::findings::place_of(process.main_thread);
         Report::Ranks { ranks: vec![RankState { rank: self.rank, state, place }] }
     }

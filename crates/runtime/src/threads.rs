@@ -95,13 +95,20 @@ pub fn overflowed(address: usize, stack_pointer: usize) -> Option<(usize, usize)
 
 /// Says what a rank's thread is doing.
 pub fn describe(thread: &'static Thread) -> String {
+    match thread.life() {
+        Life::New => "is being loaded".into(),
+        Life::Ended => "has ended".into(),
+        Life::Alive => describe_alive(thread),
+    }
+}
+
+/// Says what a rank's thread is doing that is there.
+pub fn describe_alive(thread: &'static Thread) -> String {
     let call = thread.call();
-    match (thread.life(), thread.is_running(), call.is_empty()) {
-        (Life::New, ..) => "is being loaded".into(),
-        (Life::Ended, ..) => "has ended".into(),
-        (_, true, true) => "runs, and has called no MPI function yet".into(),
-        (_, true, false) => format!("runs; its last MPI call is {call}"),
-        (_, false, true) => "waits for its turn to run".into(),
-        (_, false, false) => format!("waits in {call}"),
+    match (thread.is_running(), call.is_empty()) {
+        (true, true) => "runs, and has called no MPI function yet".into(),
+        (true, false) => format!("runs; its last MPI call is {call}"),
+        (false, true) => "waits for its turn to run".into(),
+        (false, false) => format!("waits in {call}"),
     }
 }

@@ -1,4 +1,5 @@
 // Memory shared by all ranks: contiguous by default, with gaps if permitted, found by query.
+// weft-test: among=threads
 #include "check.h"
 #include <stdint.h>
 
