@@ -23,8 +23,8 @@ binaries:
 	@ln -sfn mpirun $(BUILD)/bin/mpiexec
 	@$(call copy,$(TARGET)/weft,$(BUILD)/bin/weft)
 	@for name in mpicc mpicxx mpic++ mpifort mpif90 mpif77; do $(call copy,$(TARGET)/weft-wrapper,$(BUILD)/bin/$$name); done
-	@$(MAKE) --no-print-directory $(BUILD)/lib/weft/weft-tune-kernel
 	@mkdir -p $(BUILD)/include && for header in include/*.h; do $(call copy,$$header,$(BUILD)/$$header,644); done
+	@$(MAKE) --no-print-directory $(BUILD)/lib/weft/weft-tune-kernel
 
 # What `weft tune` measures with.
 $(BUILD)/lib/weft/weft-tune-kernel: crates/launcher/kernels/tune.c
