@@ -1,7 +1,7 @@
 //! Starting operations that outlive the call, and the blocking forms by way of [`Operation`].
 
 use crate::call::{Call, Description};
-use crate::light::{Stay, is_light};
+use crate::light::{Light, Stay, is_light};
 use crate::meeting::{Joined, Meeting};
 use crate::operation::{Contribution, Operation, Root};
 use crate::pending::Pending;
@@ -32,11 +32,12 @@ impl Prepared {
     pub fn start(&self) -> Pending {
         // The first start has number 1: 0 is for operations that are not persistent.
         let start = self.starts.fetch_add(1, Ordering::Relaxed) + 1;
-        self.meet((self.number, start))
+        let met = self.meet((self.number, start));
+        met.unwrap_or_else(|_| unreachable!("what can be started again is not done with little data's means"))
     }
 
-    /// Meets the other members under a key.
-    fn meet(&self, key: (u64, u64)) -> Pending {
+    /// Meets the other members under a key, unless one of them has just begun the operation as one with little data.
+    fn meet(&self, key: (u64, u64)) -> core::result::Result<Pending, Arc<Light>> {
         let create = || Arc::new(Meeting::new(self.members, self.shared.clone()));
         let meeting = match &self.shared {
             None => create(),
@@ -49,7 +50,7 @@ impl Prepared {
                 });
                 match found {
                     Started::Meeting(meeting) => meeting,
-                    Started::Light(_) => unreachable!("who finds one takes part in it"),
+                    Started::Light(light) => return Err(light),
                 }
             }
         };
@@ -67,7 +68,7 @@ impl Prepared {
         {
             shared.board.lock().remove(key);
         }
-        Joined::new(meeting, self.member, &arrival).into()
+        Ok(Joined::new(meeting, self.member, &arrival).into())
     }
 }
 
@@ -83,7 +84,9 @@ impl Team {
         if let Some(stay) = self.start_light(operation, (number, 0)) {
             return stay.into();
         }
-        self.prepare_as(operation, &[], number).meet((number, 0))
+        // Between a look at the board and the other somebody may have begun with the operation, who has less data.
+        let met = self.prepare_as(operation, &[], number).meet((number, 0));
+        met.unwrap_or_else(|light| self.join_light(&light, operation, (number, 0)).into())
     }
 
     /// Starts an operation with little data, if it is one: the first to start decides for all.
@@ -105,12 +108,18 @@ impl Team {
             }
         };
         let Started::Light(light) = found else { return None };
+        Some(self.join_light(&light, operation, key))
+    }
+
+    /// Takes part in an operation with little data that is on the board.
+    fn join_light(&self, light: &Arc<Light>, operation: &Operation<'_>, key: (u64, u64)) -> Stay {
+        let shared = self.shared();
         let (description, is_root) = self.describe(operation);
         let (stay, is_last) = light.arrive(shared, self.rank(), operation, description, is_root);
         if is_last {
             shared.board.lock().remove(key);
         }
-        Some(stay)
+        stay
     }
 
     /// Tells whether the table sends the operation through slots where it has slots; reductions must then combine as the
