@@ -195,7 +195,7 @@ impl Crossing {
         }
         drop(state);
         self.fetch(fetches);
-        self.work(member, None)
+        self.work(member, None, false)
     }
 
     fn begin(self: &Arc<Self>, state: &mut State, part: &Part) {
@@ -287,6 +287,7 @@ impl Crossing {
                     wake.all(&mut state);
                 }
                 drop(state);
+                self.ask_for_help(&wake);
                 wake.now();
                 self.fetch(fetch.into_iter().collect());
             }
@@ -297,7 +298,7 @@ impl Crossing {
     }
 
     /// Takes what was fetched.
-    pub fn fetched(&self, step: u32, data: Bytes) {
+    pub fn fetched(self: &Arc<Self>, step: u32, data: Bytes) {
         let mut state = self.state.lock();
         let Some(under) = state.run.as_mut() else { return };
         let header = Header {
@@ -318,7 +319,7 @@ impl Crossing {
     }
 
     /// Notes that a step is over that was waiting for a device.
-    pub fn finished(&self, step: u32) {
+    pub fn finished(self: &Arc<Self>, step: u32) {
         let mut state = self.state.lock();
         if state.failed.is_some() {
             return;
@@ -329,12 +330,41 @@ impl Crossing {
         self.stir(state);
     }
 
-    fn stir(&self, mut state: LockGuard<'_, State>) {
+    fn stir(self: &Arc<Self>, mut state: LockGuard<'_, State>) {
         let mut wake = Wake::default();
         self.changes.fetch_add(1, Ordering::Release);
         wake.all(&mut state);
         self.close_if_finished(state);
+        self.ask_for_help(&wake);
         wake.now();
+    }
+
+    /// Leaves the operation to whoever polls, if none of its members waits for it: they may be in other calls, which wait
+    /// for what this operation gives to others.
+    fn ask_for_help(self: &Arc<Self>, wake: &Wake) {
+        if wake.0.is_empty() {
+            self.spread.exchange.ask_for_help(self.clone());
+        }
+    }
+
+    /// Does what can be done, for members that are elsewhere. A user's function runs on threads of ranks only.
+    pub fn help(self: &Arc<Self>) {
+        let state = self.state.lock();
+        let helps = state.run.is_some() && state.failed.is_none();
+        let Some(member) = self.first_here(&state).filter(|_| helps) else { return };
+        drop(state);
+        let operator = &self.contribution(member).operator;
+        let is_users = operator.as_ref().is_some_and(|operator| !operator.operator().op.is_predefined());
+        let is_rank = weft_sched::known().is_some_and(|thread| thread.rank() != weft_sched::NO_RANK);
+        if !is_users || is_rank {
+            self.work(member, None, true);
+        }
+    }
+
+    /// Returns a member that has arrived and takes part.
+    fn first_here(&self, state: &State) -> Option<u32> {
+        let under = state.run.as_ref()?;
+        self.members.iter().copied().find(|&member| under.run.has_arrived(member))
     }
 
     /// Ends the operation for everybody. Tells other node processes if `tell`.
@@ -399,7 +429,7 @@ impl Crossing {
 
     /// Does what can be done. Returns whether the member's part is over then; if not, `waiter` is woken when there is more
     /// to do.
-    fn work(self: &Arc<Self>, member: u32, waiter: Option<&'static Thread>) -> bool {
+    fn work(self: &Arc<Self>, member: u32, waiter: Option<&'static Thread>, helps: bool) -> bool {
         let mut wake = Wake::default();
         let mut state = self.state.lock();
         loop {
@@ -408,7 +438,7 @@ impl Crossing {
             if state.failed.is_none()
                 && let Some(under) = &mut state.run
             {
-                step = under.run.take(&under.program, member, !over || under.choice.is_light);
+                step = under.run.take(&under.program, member, !over || helps || under.choice.is_light);
             }
             let Some(step) = step else {
                 let place = self.place(member);
@@ -590,7 +620,7 @@ impl Pending {
         if registered && self.seen.load(Ordering::Relaxed) == changes {
             return false;
         }
-        let over = self.crossing.work(self.member, waiter);
+        let over = self.crossing.work(self.member, waiter, false);
         if over {
             self.over.store(true, Ordering::Relaxed);
         } else {

@@ -121,6 +121,8 @@ pub struct Exchange {
     debts: AtomicUsize,
     offered: Lock<HashMap<u64, Offered>>,
     awaited: Lock<HashMap<u64, Awaited>>,
+    /// Operations with something to do and nobody who waits for them.
+    restless: Lock<Vec<Arc<Crossing>>>,
     tokens: AtomicU64,
     pub(crate) lost: Lock<HashMap<Node, String>>,
     any_lost: AtomicBool,
@@ -144,6 +146,7 @@ impl Exchange {
             debts: AtomicUsize::new(0),
             offered: Lock::default(),
             awaited: Lock::default(),
+            restless: Lock::default(),
             tokens: AtomicU64::new(1),
             lost: Lock::default(),
             any_lost: AtomicBool::new(false),
@@ -174,6 +177,17 @@ impl Exchange {
 
     fn token(&self) -> u64 {
         2 * self.tokens.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Leaves an operation to whoever polls.
+    pub(crate) fn ask_for_help(&self, crossing: Arc<Crossing>) {
+        self.restless.lock().push(crossing);
+    }
+
+    fn help(&self) -> bool {
+        let restless = core::mem::take(&mut *self.restless.lock());
+        restless.iter().for_each(Crossing::help);
+        !restless.is_empty()
     }
 
     /// Tells whether a peer may wait for something that the device has refused so far.
@@ -472,10 +486,10 @@ impl Handler for Exchange {
     }
 
     fn advance(&self) -> bool {
-        self.flush()
+        self.flush() | self.help()
     }
 
     fn is_idle(&self) -> bool {
-        self.letters.load(Ordering::Relaxed) == 0
+        self.letters.load(Ordering::Relaxed) == 0 && self.restless.lock().is_empty()
     }
 }

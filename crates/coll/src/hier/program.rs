@@ -312,6 +312,11 @@ impl Run {
         self.event(program, Event::Arrival(member));
     }
 
+    /// Tells whether a member takes part and has arrived.
+    pub fn has_arrived(&self, member: u32) -> bool {
+        self.members.binary_search(&member).is_ok_and(|place| self.arrived[place])
+    }
+
     /// Notes that a message is there, or that it can be fetched.
     pub fn message(&mut self, program: &Program, step: u32) {
         self.count_down(program, step);
