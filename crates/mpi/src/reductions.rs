@@ -6,7 +6,7 @@ use crate::collective_arguments::{
 };
 use crate::collective_checks::{Caller, Shown};
 use crate::collective_forms::Form;
-use crate::collectives::{is_root, root};
+use crate::collectives::{self, is_root};
 use crate::communicators::Communicator;
 use crate::process::{Process, Ref};
 use core::ffi::{c_int, c_void};
@@ -51,6 +51,7 @@ fn one_group(communicator: &Communicator, call: Call) -> Result {
 }
 
 /// Returns an operation that is defined for the datatype.
+#[inline]
 fn operation(process: &'static Process, handle: abi::Op, datatype: &Datatype) -> Result<Ref<'static, Op>> {
     let op = process.operation(handle)?;
     op.check(datatype)?;
@@ -58,6 +59,7 @@ fn operation(process: &'static Process, handle: abi::Op, datatype: &Datatype) ->
 }
 
 /// Describes what a rank contributes to a reduction with as many results, perhaps in place.
+#[inline]
 fn contribution<'a>(sendbuf: *const c_void, receive: Data<'a>) -> Result<Data<'a>> {
     if is_in_place(sendbuf) {
         return Ok(receive);
@@ -67,6 +69,9 @@ fn contribution<'a>(sendbuf: *const c_void, receive: Data<'a>) -> Result<Data<'a
     Ok(send)
 }
 
+/// What a rank contributes, what it receives, and which elements of the result those are.
+type Described<'a> = (Buffers<'a>, Buffers<'a>, Range<u64>);
+
 impl Reduction {
     fn count(&self) -> Count {
         match self.amount {
@@ -75,77 +80,62 @@ impl Reduction {
         }
     }
 
-    /// Completes the description for a rooted reduction.
+    /// Describes the data of a rooted reduction.
     fn rooted<'a>(
         &self,
         communicator: &Communicator,
+        root: Root,
         datatype: &'a Datatype,
-        operation: &mut Operation<'a>,
-    ) -> Result {
-        if !is_root(communicator, operation.root) {
-            operation.send = Buffers::Whole(data(self.sendbuf, self.count(), datatype, "sendbuf")?);
-            return Ok(());
+    ) -> Result<Described<'a>> {
+        if !is_root(communicator, root) {
+            let send = data(self.sendbuf, self.count(), datatype, "sendbuf")?;
+            return Ok((Buffers::Whole(send), Buffers::None, 0..0));
         }
         let receive = data(self.recvbuf, self.count(), datatype, "recvbuf")?;
-        operation.receive = Buffers::Whole(receive);
-        if operation.root != Root::Here {
-            operation.send = Buffers::Whole(contribution(self.sendbuf, receive)?);
-        }
-        Ok(())
+        let send = match root {
+            Root::Here => Buffers::None,
+            _ => Buffers::Whole(contribution(self.sendbuf, receive)?),
+        };
+        Ok((send, Buffers::Whole(receive), 0..0))
     }
 
-    /// Completes the description where every rank, or every rank but 0, receives as much as it contributes.
-    #[inline]
-    fn everywhere<'a>(
-        &self,
-        communicator: &Communicator,
-        datatype: &'a Datatype,
-        operation: &mut Operation<'a>,
-    ) -> Result {
+    /// Describes the data where every rank, or every rank but 0, receives as much as it contributes.
+    #[inline(always)]
+    fn everywhere<'a>(&self, communicator: &Communicator, datatype: &'a Datatype) -> Result<Described<'a>> {
         if self.call == Call::Exscan && communicator.values.rank == 0 {
             // Rank 0 receives nothing: its receive buffer means nothing and may be anything, unless it holds what it
             // sends.
             let source = if is_in_place(self.sendbuf) { self.recvbuf } else { self.sendbuf.cast_mut() };
-            operation.send = Buffers::Whole(data(source, self.count(), datatype, "sendbuf")?);
-            return Ok(());
+            let send = data(source, self.count(), datatype, "sendbuf")?;
+            return Ok((Buffers::Whole(send), Buffers::None, 0..0));
         }
         let receive = data(self.recvbuf, self.count(), datatype, "recvbuf")?;
-        operation.send = Buffers::Whole(contribution(self.sendbuf, receive)?);
-        operation.receive = Buffers::Whole(receive);
-        Ok(())
+        let send = contribution(self.sendbuf, receive)?;
+        Ok((Buffers::Whole(send), Buffers::Whole(receive), 0..0))
     }
 
-    /// Completes the description where every rank receives a part of the result.
-    fn scattered<'a>(
-        &self,
-        communicator: &Communicator,
-        datatype: &'a Datatype,
-        operation: &mut Operation<'a>,
-    ) -> Result {
+    /// Describes the data where every rank receives a part of the result.
+    fn scattered<'a>(&self, communicator: &Communicator, datatype: &'a Datatype) -> Result<Described<'a>> {
         let (rank, size) = (communicator.values.rank, communicator.values.size());
         let in_place = is_in_place(self.sendbuf);
         let source = if in_place { self.recvbuf.cast_const() } else { self.sendbuf };
-        let (send, receive);
-        match self.amount {
+        let (send, receive, mine) = match self.amount {
             Amount::Count(count) => {
-                receive = data(self.recvbuf, count, datatype, "recvbuf")?;
-                send = parts(source, count, size, datatype, "sendbuf")?;
+                let receive = data(self.recvbuf, count, datatype, "recvbuf")?;
+                let send = parts(source, count, size, datatype, "sendbuf")?;
                 let first = u64::from(rank) * receive.count();
-                operation.mine = first..first + receive.count();
+                (send, receive, first..first + receive.count())
             }
             Amount::Counts(counts) => {
                 let (total, mine) = divide(counts, rank, size)?;
-                receive = data(self.recvbuf, (mine.end - mine.start) as Count, datatype, "recvbuf")?;
-                send = data(source, total as Count, datatype, "sendbuf")?;
-                operation.mine = mine;
+                let receive = data(self.recvbuf, (mine.end - mine.start) as Count, datatype, "recvbuf")?;
+                (data(source, total as Count, datatype, "sendbuf")?, receive, mine)
             }
-        }
+        };
         if !in_place {
             distinct(&send, &receive)?;
         }
-        operation.send = Buffers::Whole(send);
-        operation.receive = Buffers::Whole(receive);
-        Ok(())
+        Ok((Buffers::Whole(send), Buffers::Whole(receive), mine))
     }
 }
 
@@ -168,15 +158,16 @@ fn divide(counts: Counts, own: u32, size: u32) -> Result<(u64, Range<u64>)> {
 }
 
 impl Arguments for Reduction {
-    #[inline]
+    // Which of the ways below a call goes is known where it is made.
+    #[inline(always)]
     fn run(&self, form: Form) -> Result {
         let (process, communicator) = enter(self.comm)?;
-        let mut described = Operation::new(self.call);
+        let mut root = Root::None;
         match (self.root, self.call) {
             (Some(rank), _) => {
-                described.root = root(&communicator, rank)?;
-                if described.root == Root::Elsewhere {
-                    return form.run(&communicator, &described);
+                root = collectives::root(&communicator, rank)?;
+                if root == Root::Elsewhere {
+                    return form.run(&communicator, &Operation { root, ..Operation::new(self.call) });
                 }
             }
             (None, Call::Scan | Call::Exscan) => one_group(&communicator, self.call)?,
@@ -184,15 +175,16 @@ impl Arguments for Reduction {
         }
         let datatype = datatype(process, self.datatype)?;
         let op = operation(process, self.op, &datatype)?;
-        described.operator = Some(Operator { op: &op, handle: self.datatype });
-        match self.call {
-            Call::Reduce => self.rooted(&communicator, &datatype, &mut described)?,
-            Call::ReduceScatter | Call::ReduceScatterBlock => {
-                self.scattered(&communicator, &datatype, &mut described)?;
-            }
-            _ => self.everywhere(&communicator, &datatype, &mut described)?,
-        }
-        form.run(&communicator, &described)
+        let (send, receive, mine) = match self.call {
+            Call::Reduce => self.rooted(&communicator, root, &datatype)?,
+            Call::ReduceScatter | Call::ReduceScatterBlock => self.scattered(&communicator, &datatype)?,
+            _ => self.everywhere(&communicator, &datatype)?,
+        };
+        let operator = Some(Operator { op: &op, handle: self.datatype });
+        form.run(
+            &communicator,
+            &Operation { root, send, receive, operator, mine, ..Operation::new(self.call) },
+        )
     }
 
     fn comm(&self) -> abi::Comm {
