@@ -36,7 +36,7 @@ fn every_operation_gives_what_the_model_says() {
     let mut random = Random::new(seed());
     for turn in 0..80 {
         let (world, ranks) = some(turn, &mut random);
-        let teams = world.join(&world.shuffled(ranks, &mut random), 0);
+        let teams = world.join(&world.ordered(ranks, &mut random), 0);
         for _ in 0..8 {
             let case = Case::some(Shape { size: ranks, split: 0 }, world.is_fast, &mut random);
             world.run(&teams, &case, &mut random);
@@ -54,7 +54,7 @@ fn every_operation_between_two_groups_gives_what_the_model_says() {
             continue;
         }
         let split = 1 + random.below(u64::from(ranks - 1)) as u32;
-        let teams = world.join(&world.shuffled(ranks, &mut random), split);
+        let teams = world.join(&world.ordered(ranks, &mut random), split);
         for _ in 0..6 {
             let case = Case::some(Shape { size: ranks, split }, world.is_fast, &mut random);
             world.run(&teams, &case, &mut random);
@@ -68,7 +68,7 @@ fn operations_under_way_at_once_do_not_meet() {
     let mut random = Random::new(seed());
     for turn in 0..15 {
         let (world, ranks) = some(turn, &mut random);
-        let teams = world.join(&world.shuffled(ranks, &mut random), 0);
+        let teams = world.join(&world.ordered(ranks, &mut random), 0);
         let cases: Vec<Case> = (0..12)
             .map(|_| Case::some(Shape { size: ranks, split: 0 }, world.is_fast, &mut random))
             .collect();

@@ -50,6 +50,11 @@ impl World {
         order
     }
 
+    /// Returns the ranks of the job in random order, or in theirs.
+    pub fn ordered(&self, ranks: u32, random: &mut Random) -> Vec<u32> {
+        if random.below(2) == 0 { (0..ranks).collect() } else { self.shuffled(ranks, random) }
+    }
+
     /// Creates a communicator of these ranks of the job.
     pub fn join(&self, ranks: &[u32], split: u32) -> Vec<Team> {
         self.context.set(self.context.get() + 1);
