@@ -1,7 +1,7 @@
 // Info keys choose the algorithms of a communicator's collectives, and of one persistent request: whichever is chosen,
 // results are right; MPI_Comm_get_info tells what is in use; what makes no sense is ignored; ranks that give different
 // hints do not choose differently.
-// weft-test: ranks=1,2,3,4,17
+// weft-test: among=threads ranks=1,2,3,4,17
 #include "check.h"
 
 static int size, rank;
