@@ -1,6 +1,7 @@
 // weft-test: ranks=16 schedulers=user workers=4
 // Reordered topologies put neighbors on one worker. Ranks of MPI_COMM_WORLD are at home on the four workers in blocks of
 // four; a 4 x 4 grid in blocks of rows has 24 edges between workers, in squares 16.
+// weft-test: among=threads
 #include "check.h"
 
 // Counts the edges of the caller's rank to ranks of other workers, and adds up those of all ranks.

@@ -443,7 +443,9 @@ impl Crossing {
             let Some(step) = step else {
                 let place = self.place(member);
                 if over {
-                    state.waiters[place] = None;
+                    // Who helps does the steps in the name of a member that may be waiting on another thread.
+                    let waiting = state.waiters[place].take();
+                    wake.0.extend(waiting.filter(|&thread| !is_current(thread)));
                 } else if waiter.is_some() {
                     // One who only looks does not take the place of one who waits.
                     state.waiters[place] = waiter;
@@ -497,9 +499,9 @@ impl Crossing {
             if !choice.is_light && self.leaves_work(&state) {
                 wake.all(&mut state);
             }
-            for other in freed.into_iter().filter(|&other| other != member) {
+            for other in freed {
                 let place = self.place(other);
-                wake.0.extend(state.waiters[place].take());
+                wake.0.extend(state.waiters[place].take().filter(|&thread| !is_current(thread)));
             }
             if !wake.0.is_empty() {
                 drop(state);
@@ -553,6 +555,10 @@ impl Crossing {
             None => Ok(()),
         }
     }
+}
+
+fn is_current(thread: &'static Thread) -> bool {
+    weft_sched::known().is_some_and(|known| core::ptr::eq(known, thread))
 }
 
 #[cold]
