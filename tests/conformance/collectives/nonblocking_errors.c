@@ -1,6 +1,6 @@
 // Wrong arguments of nonblocking collectives are found by the call; what goes wrong later is for the call that completes
 // the request. Requests of collectives are neither freed nor cancelled. Ranks in different calls are told so.
-// weft-test: faults=yes
+// weft-test: faults=yes among=threads
 #include "check.h"
 
 int main(int argc, char **argv) {
