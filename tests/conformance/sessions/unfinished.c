@@ -1,4 +1,4 @@
-// A program that ends without MPI_Session_finalize has failed, and is told so. weft-test: exit=nonzero
+// A program that ends without MPI_Session_finalize has failed, and is told so. weft-test: exit=nonzero faults=yes
 // weft-test-output: without MPI_Session_finalize
 #include "check.h"
 
