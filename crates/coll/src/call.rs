@@ -53,6 +53,19 @@ impl Call {
         NAMES[self as usize]
     }
 
+    /// Tells whether the operation reduces what ranks contribute.
+    pub(crate) fn is_reduction(self) -> bool {
+        matches!(
+            self,
+            Self::Reduce
+                | Self::Allreduce
+                | Self::ReduceScatter
+                | Self::ReduceScatterBlock
+                | Self::Scan
+                | Self::Exscan
+        )
+    }
+
     /// Returns the name under which the table of algorithms knows the operation, if it has a choice.
     #[inline]
     pub(crate) fn collective(self) -> Option<Collective> {

@@ -1,6 +1,6 @@
 // Wrong arguments of nonblocking collectives are found by the call; what goes wrong later is for the call that completes
 // the request. Requests of collectives are neither freed nor cancelled. Ranks in different calls are told so.
-// weft-test: faults=yes among=threads
+// weft-test: faults=yes
 #include "check.h"
 
 int main(int argc, char **argv) {
@@ -36,6 +36,16 @@ int main(int argc, char **argv) {
   CHECK_OK(MPI_Igather(&counts, check_rank == size - 1 ? 2 : 1, MPI_INT, y, check_rank == 0 ? 1 : 0, MPI_INT, 0, world,
                        &request));
   CHECK_CLASS(MPI_Wait(&request, MPI_STATUS_IGNORE), check_rank == 0 ? MPI_ERR_TRUNCATE : MPI_SUCCESS);
+  // The root decides how much is sent, whoever comes first.
+  for (int root = 0; root < size; root++) {
+    CHECK_OK(MPI_Ibcast(y, check_rank == root ? 64 : check_rank % 2 ? 1 : 63, MPI_INT, root, world, &request));
+    CHECK_CLASS(MPI_Wait(&request, MPI_STATUS_IGNORE), check_rank == root ? MPI_SUCCESS : MPI_ERR_TRUNCATE);
+  }
+  // Contributions of different lengths.
+  if (size > 1) {
+    CHECK_OK(MPI_Iallreduce(counts, y, check_rank == size - 1 ? 2 : 1, MPI_INT, MPI_SUM, world, &request));
+    CHECK_CLASS(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_OTHER);
+  }
   // One rank is somewhere else.
   if (size > 1) {
     MPI_Status status;

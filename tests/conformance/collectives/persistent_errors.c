@@ -1,6 +1,5 @@
 // A persistent broadcast to ranks that expect less than the root sends: each start tells them, and the request stays.
-// (Between processes a rank that comes first in its own may not be told; see docs/choices.md.)
-// weft-test: faults=yes among=threads
+// weft-test: faults=yes
 #include "check.h"
 
 int main(int argc, char **argv) {

@@ -3,7 +3,8 @@
 //! As in a [`meeting`](crate::meeting), a member that arrives publishes its contribution, and whoever is in the library for
 //! the operation does the steps that can be done, so a member that computes elsewhere delays nobody once it has arrived.
 //! The first to arrive makes the [`Run`] and so leads: it takes what has come already and does the steps between node
-//! processes, while the others read in shared memory what these give.
+//! processes, while the others read in shared memory what these give. Where the root of a broadcast is, the root makes it:
+//! what it sends counts, not what a member that came before it expects.
 //!
 //! Who may touch what
 //!
@@ -20,7 +21,7 @@ use super::plan::{self, Choice};
 use super::program::{Program, Run};
 use super::spread::Spread;
 use super::wire::{EVERYBODY, Header, Kind, OperationKey};
-use crate::call::Description;
+use crate::call::{Call, Description};
 use crate::operation::Contribution;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -50,6 +51,8 @@ struct State {
     run: Option<Under>,
     present: u32,
     first: Option<u32>,
+    /// Members that have arrived before the one that can begin.
+    waiting: Vec<u32>,
     early: Vec<Message>,
     busy: u32,
     failed: Option<Error>,
@@ -103,6 +106,7 @@ impl Crossing {
                 run: None,
                 present: 0,
                 first: None,
+                waiting: Vec::new(),
                 early: Vec::new(),
                 busy: 0,
                 failed: None,
@@ -174,11 +178,22 @@ impl Crossing {
             return true;
         }
         if state.run.is_none() {
+            if self.waits_for_root(&part.choice, member) {
+                state.waiting.push(member);
+                return false;
+            }
             self.begin(&mut state, part);
         }
         let early = core::mem::take(&mut state.early);
+        let waiting = core::mem::take(&mut state.waiting);
         let under = state.run.as_mut().expect("just begun");
-        under.run.arrive(&under.program, member);
+        for member in [member].into_iter().chain(waiting.iter().copied()) {
+            under.run.arrive(&under.program, member);
+        }
+        let mut wake = Wake::default();
+        if !waiting.is_empty() {
+            wake.all(&mut state);
+        }
         let mut fetches = Vec::new();
         for message in early {
             match self.attach(&mut state, message) {
@@ -194,8 +209,16 @@ impl Crossing {
             return self.fail(state, error, true);
         }
         drop(state);
+        wake.now();
         self.fetch(fetches);
         self.work(member, None, false)
+    }
+
+    /// Tells whether only a member that has not arrived can say what the operation is: how much a broadcast sends, where
+    /// its root is here.
+    fn waits_for_root(&self, choice: &Choice, member: u32) -> bool {
+        let root = choice.root.filter(|_| choice.call == Call::Broadcast);
+        root.is_some_and(|root| root != member && self.members.binary_search(&root).is_ok())
     }
 
     fn begin(self: &Arc<Self>, state: &mut State, part: &Part) {
@@ -414,7 +437,8 @@ impl Crossing {
     /// Notes that a peer is gone.
     pub fn lost(&self, peer: Node, reason: &str) {
         let state = self.state.lock();
-        if state.run.is_some() && state.failed.is_none() {
+        let has_begun = state.run.is_some() || !state.waiting.is_empty();
+        if has_begun && state.failed.is_none() {
             self.fail(state, unreachable_peer(peer, reason), true);
         }
     }

@@ -70,7 +70,7 @@ pub(crate) fn key(phase: u32, index: u64) -> u64 {
 pub(crate) fn program(layout: &Layout, me: u32, choice: &Choice) -> Program {
     let mut planner = Planner { layout, me, choice, program: Program::default() };
     let segments = segments(choice.bytes, choice.segment).count() as u32;
-    planner.program.shape = segments << 8 | planner.shape_of_algorithm();
+    planner.program.shape = planner.shape_of_length() << 19 | segments << 8 | planner.shape_of_algorithm();
     match choice.call {
         Call::Nothing | Call::Internal | Call::Barrier => planner.barrier(),
         Call::Broadcast => planner.broadcast(),
@@ -106,6 +106,12 @@ pub(crate) fn participants(layout: &Layout, index: u32, choice: &Choice) -> Vec<
 }
 
 impl<'a> Planner<'a> {
+    /// Returns 13 bits of the number of elements of a reduction, to which all contribute as many.
+    fn shape_of_length(&self) -> u32 {
+        let count = if self.choice.call.is_reduction() { self.choice.bytes / self.choice.element } else { 0 };
+        (count ^ count >> 13 ^ count >> 26) as u32 & 0x1fff
+    }
+
     fn shape_of_algorithm(&self) -> u32 {
         match self.choice.algorithm {
             Algorithm::Tree(tree::Shape::Flat) => 0,

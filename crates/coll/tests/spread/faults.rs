@@ -76,12 +76,36 @@ fn receivers_of_too_much_are_told_so_and_nobody_else() {
             let case = if rank == odd { &short } else { &long };
             case.start(&teams[rank as usize], rank, &mut memory[rank as usize])
         };
-        let pending: Vec<Pending> = (0..ranks).map(start).collect();
-        for (rank, result) in results(&pending).into_iter().enumerate() {
+        let order = world.shuffled(ranks, &mut random);
+        let pending: Vec<Pending> = order.iter().copied().map(start).collect();
+        for (rank, result) in order.into_iter().zip(results(&pending)) {
             let class = result.map_err(|error: Error| error.class);
-            assert_eq!(class, if rank as u32 == odd { Err(MPI_ERR_TRUNCATE) } else { Ok(()) });
+            assert_eq!(class, if rank == odd { Err(MPI_ERR_TRUNCATE) } else { Ok(()) });
         }
         world.end(teams);
+    }
+}
+
+#[test]
+fn contributions_of_different_lengths_are_told_from_each_other() {
+    let mut random = Random::new(seed());
+    for _ in 0..40 {
+        let (world, teams, ranks) = world(&mut random);
+        let right = case(Call::Allreduce, 10, ranks, &mut random);
+        let wrong = Case { count: 1 + random.below(9) as usize, ..right.clone() };
+        let odd = random.below(u64::from(ranks)) as u32;
+        let mut memory = right.buffers();
+        memory[odd as usize] = wrong.buffers().swap_remove(odd as usize);
+        let start = |rank: u32| {
+            let case = if rank == odd { &wrong } else { &right };
+            case.start(&teams[rank as usize], rank, &mut memory[rank as usize])
+        };
+        let pending: Vec<Pending> = world.shuffled(ranks, &mut random).into_iter().map(start).collect();
+        for result in results(&pending) {
+            let error = result.expect_err("one rank contributes less than the others");
+            assert_eq!(error.class, MPI_ERR_OTHER);
+        }
+        world.run(&teams, &case(Call::Scan, 5, ranks, &mut random), &mut random);
     }
 }
 
