@@ -6,7 +6,7 @@ use weft_coll::Team;
 use weft_coll::hier::Exchange;
 use weft_comm::Group;
 use weft_sched::Source;
-use weft_transport::Nodes;
+use weft_transport::{Device, Nodes};
 
 static NODES: OnceLock<&'static Nodes> = OnceLock::new();
 static EXCHANGE: OnceLock<&'static Exchange> = OnceLock::new();
@@ -17,6 +17,8 @@ pub fn install(nodes: &'static Nodes) {
         // One host: all node processes are on it.
         let _ = EXCHANGE.set(Exchange::serve(nodes, |_| 0));
         weft_sched::set_source(&Outside, nodes.device().is_crowded());
+        // Without the threads of further devices messages wait until a rank polls; nothing else depends on them.
+        let _ = nodes.keep();
     }
 }
 

@@ -833,3 +833,56 @@ fn parts_arrive_where_they_belong() {
         receiver.1.requests().free(receiving).unwrap();
     }
 }
+
+/// Ranks of two jobs that meet exchange messages; each job gives the other's ranks numbers of its own.
+#[test]
+fn ranks_of_two_jobs_that_meet_exchange_messages() {
+    for seed in seeds(20) {
+        let _named = Seed(seed);
+        let mut random = Random::new(seed);
+        let limits = Limits { eager: 64, unexpected: 1 << 16, rings: 0, spins: 0 };
+        let jobs = [2, 3].map(|nodes| {
+            Job::new(Places::blocks(nodes, 1), Conditions::random(random.below(u64::MAX), nodes), limits)
+        });
+        let between = Network::new(5, Conditions::random(random.below(u64::MAX), 5));
+        for (job, begin, others) in [(&jobs[0], 0, [2, 3, 4].as_slice()), (&jobs[1], 2, &[0, 1])] {
+            let count = job.nodes.len() as u32;
+            for (number, nodes) in job.nodes.iter().enumerate() {
+                let device = between.device(begin + number as u32);
+                assert_eq!(nodes.add(device, others, &vec![1; others.len()]), count);
+                let node_of: Vec<Node> = (count..).take(others.len()).collect();
+                assert_eq!(nodes.places().add(&node_of), count);
+            }
+        }
+        let [first, second] = &jobs;
+        for bytes in [0, 60, 200, 100_000] {
+            let data: Vec<u8> = (0..bytes).map(|_| random.below(256) as u8).collect();
+            let mut targets: Vec<Vec<u8>> = (0..6).map(|_| vec![0; bytes]).collect();
+            let mut requests = Vec::new();
+            for (number, target) in targets.iter_mut().enumerate() {
+                let (one, other) = (number as u32 % 2, number as u32 / 2);
+                let there = second.irecv(
+                    other,
+                    one as i32,
+                    5,
+                    unsafe { Buffer::dense(target.as_mut_ptr(), bytes as u64) },
+                    None,
+                );
+                let buffer = unsafe { Buffer::dense(data.as_ptr().cast_mut(), bytes as u64) };
+                let here = first.isend(one, 2 + other, 5, buffer, None, Mode::Standard);
+                requests.push((one, here, other, there));
+            }
+            let is_done = |&(one, here, other, there): &(u32, _, u32, _)| {
+                first.is_complete(one, here) && second.is_complete(other, there)
+            };
+            while !requests.iter().all(is_done) {
+                first.nodes.iter().chain(&second.nodes).for_each(|nodes| _ = nodes.poll());
+            }
+            for (one, here, other, there) in requests {
+                first.end(one, here);
+                assert!(second.end(other, there).error.is_none());
+            }
+            assert!(targets.iter().all(|target| *target == data), "{bytes} bytes");
+        }
+    }
+}

@@ -7,7 +7,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use weft_base::job::{Handover, Job, NO_FD};
 use weft_local::SegmentDevice;
-use weft_transport::{Nodes, Places};
+use weft_transport::{Device, Nodes, Places};
 
 /// What a node process has received.
 pub struct Received {
@@ -57,7 +57,7 @@ pub fn receive(handover: Handover) -> Result<Received, String> {
         let segment = take(handover.segment_fd)?;
         let device = SegmentDevice::attach(segment, handover.node)
             .map_err(|error| format!("the memory shared with the other processes: {error}"))?;
-        let nodes = Nodes::new(Box::new(device), Places::new(&job.node_of));
+        let nodes = Nodes::new(Box::new(device) as Box<dyn Device>, Places::new(&job.node_of));
         weft_mpi::nodes::install(Box::leak(Box::new(nodes)));
     }
     Ok(Received { job, control, node: handover.node })

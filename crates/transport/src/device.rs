@@ -105,6 +105,12 @@ pub trait Handler: Sync {
     /// is over with this: neither [`Handler::sent`] nor [`Handler::placed`] follows, and the device has let go of the memory.
     fn lost(&self, peer: Node, reason: &str);
 
+    /// There are more node processes, with numbers from `begin` on, on these hosts: those of one host have the same number.
+    /// Called before anything is heard of them.
+    fn joined(&self, begin: Node, hosts: &[u32]) {
+        _ = (begin, hosts);
+    }
+
     /// Goes on with what the other functions left for later. [`Nodes::poll`](crate::Nodes::poll) calls it after each poll,
     /// in any number of threads at once. Returns whether anything happened.
     fn advance(&self) -> bool {

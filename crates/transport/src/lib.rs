@@ -9,6 +9,11 @@
 //! Messages on one channel from one node process to another arrive once, whole, and in the order in which they were sent,
 //! or the connection is lost and said to be. Nothing is promised between channels or between senders.
 //!
+//! # Several devices
+//! A process may reach some others through one device and some through another ([`Routes`]). Node processes, with their
+//! ranks and devices, may join while the job runs ([`Nodes::add`], [`Places::add`]); numbers that a process gives to those
+//! of another job are its own, so they never travel in messages.
+//!
 //! # Devices to come
 //! - *UCX*: `send` and `start` are `ucp_am_send_nbx` with header and payload; its receive handler gives the header first and
 //!   lets `ucp_am_recv_data_nbx` place the data, which is [`Placement::Memory`]; `read` is `ucp_get_nbx` once addresses
@@ -27,8 +32,10 @@ pub mod conformance;
 mod device;
 mod nodes;
 mod places;
+mod routes;
 pub mod simulator;
 
 pub use device::{Arriving, Capabilities, Channel, Device, Handler, MAX_HEADER, Node, Placement, Refusal};
 pub use nodes::{Nobody, Nodes};
 pub use places::{Place, Places};
+pub use routes::Routes;

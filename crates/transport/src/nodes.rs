@@ -1,27 +1,75 @@
 //! A job's node processes as one of them sees them: the device, the places, and who handles which channel.
 
-use crate::{Arriving, Channel, Device, Handler, Node, Placement, Places};
-use std::sync::OnceLock;
+use crate::{Arriving, Channel, Device, Handler, Node, Placement, Places, Routes};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// How long a thread sleeps at most while something waits for room in a device.
 const IMPATIENCE: Duration = Duration::from_millis(1);
+/// The stack of a keeper, which runs handlers.
+const STACK: usize = 256 << 10;
 
 /// The way to the other node processes, shared by the layers above, each of which serves its own [`Channel`].
 pub struct Nodes {
-    device: Box<dyn Device>,
+    routes: Routes,
     places: Places,
     handlers: [OnceLock<&'static dyn Handler>; Channel::ALL.len()],
+    /// Starts the threads that keep further devices.
+    keepers: OnceLock<Sender<usize>>,
+    adding: Mutex<()>,
 }
 
 impl Nodes {
-    /// Joins a device and the places of the job's ranks.
+    /// Joins the way to other node processes, which may be a single device, and the places of the job's ranks.
     ///
     /// # Panics
     /// If the device knows fewer node processes than the places.
-    pub fn new(device: Box<dyn Device>, places: Places) -> Self {
-        assert!(device.nodes() >= places.nodes(), "ranks on node processes that the device does not know");
-        Self { device, places, handlers: [const { OnceLock::new() }; Channel::ALL.len()] }
+    pub fn new(routes: impl Into<Routes>, places: Places) -> Self {
+        let routes = routes.into();
+        assert!(routes.nodes() >= places.nodes(), "ranks on node processes that the device does not know");
+        let handlers = [const { OnceLock::new() }; Channel::ALL.len()];
+        Self { routes, places, handlers, keepers: OnceLock::new(), adding: Mutex::default() }
+    }
+
+    /// Starts the threads that keep all devices but for the first (see [`Routes::keep`]), now and when one is added. Threads
+    /// that ranks create belong to ranks, so this is to be called before there are ranks.
+    ///
+    /// # Errors
+    /// What the kernel says if it makes no thread.
+    pub fn keep(&'static self) -> std::io::Result<()> {
+        let (sender, receiver) = channel();
+        (1..self.routes.devices()).for_each(|device| _ = sender.send(device));
+        if self.keepers.set(sender).is_err() {
+            return Ok(());
+        }
+        let serve = move || {
+            for device in receiver {
+                let keeper = std::thread::Builder::new().name(format!("weft-keeper-{device}"));
+                let keep = move || self.routes.keep(device, &|| self.poll_for_keeper(), &|| self.is_idle());
+                // Without it messages wait until somebody polls.
+                let _ = keeper.stack_size(STACK).spawn(keep);
+            }
+        };
+        std::thread::Builder::new().name("weft-keepers".into()).stack_size(STACK).spawn(serve).map(drop)
+    }
+
+    /// Adds a device and those of its processes that `numbers` names, which become the job's next node processes, on these
+    /// hosts. Returns the first one's number. Ranks are added to the places afterwards.
+    ///
+    /// # Panics
+    /// If there are not as many hosts as numbers.
+    pub fn add(&self, device: Box<dyn Device>, numbers: &[Node], hosts: &[u32]) -> Node {
+        assert_eq!(numbers.len(), hosts.len(), "a host for every node process");
+        let _alone = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
+        let (begin, device) = self.routes.add(device, numbers);
+        let handlers = self.handlers.iter().filter_map(|handler| handler.get());
+        handlers.for_each(|handler| handler.joined(begin, hosts));
+        self.routes.open(device);
+        if let Some(keepers) = self.keepers.get() {
+            let _ = keepers.send(device);
+        }
+        begin
     }
 
     /// Says who handles the messages of a channel. Nothing is delivered before all channels are served.
@@ -34,8 +82,8 @@ impl Nodes {
 
     /// Returns the device.
     #[inline]
-    pub fn device(&self) -> &dyn Device {
-        &*self.device
+    pub fn device(&self) -> &Routes {
+        &self.routes
     }
 
     /// Returns where the job's ranks are.
@@ -47,7 +95,7 @@ impl Nodes {
     /// Returns this process's number.
     #[inline]
     pub fn node(&self) -> Node {
-        self.device.node()
+        self.routes.node()
     }
 
     /// Delivers what has arrived and goes on with everything that was started. Returns whether anything happened.
@@ -55,19 +103,27 @@ impl Nodes {
         if self.handlers.iter().any(|handler| handler.get().is_none()) {
             return false;
         }
-        let polled = self.device.poll(self);
+        let polled = self.routes.poll(self);
+        self.advance() | polled
+    }
+
+    fn poll_for_keeper(&self) -> bool {
+        if self.handlers.iter().any(|handler| handler.get().is_none()) {
+            return false;
+        }
+        let polled = self.routes.poll_for_keeper(self);
         self.advance() | polled
     }
 
     /// Sleeps until there may be something to poll for; see [`Device::sleep`].
     pub fn sleep(&self, limit: Duration, is_idle: &dyn Fn() -> bool) {
         let limit = if self.is_idle() { limit } else { limit.min(IMPATIENCE) };
-        self.device.sleep(limit, is_idle);
+        self.routes.sleep(limit, is_idle);
     }
 
     /// Wakes who sleeps in [`Nodes::sleep`].
     pub fn wake(&self) {
-        self.device.wake();
+        self.routes.wake();
     }
 
     fn of(&self, channel: Channel) -> &'static dyn Handler {

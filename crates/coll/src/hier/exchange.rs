@@ -24,8 +24,8 @@ use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use core::time::Duration;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use weft_sync::Lock;
-use weft_transport::{Arriving, Channel, Handler, Node, Nodes, Placement, Refusal};
+use weft_sync::{Growing, Lock};
+use weft_transport::{Arriving, Channel, Device, Handler, Node, Nodes, Placement, Refusal};
 
 /// How many bytes a node process may have sent or offered to another beyond what that has used.
 const CREDIT: u64 = 1 << 20;
@@ -112,9 +112,9 @@ pub(crate) struct Teams {
 /// The collective operations of a node process with others.
 pub struct Exchange {
     nodes: &'static Nodes,
-    hosts: Box<[u32]>,
+    hosts: Growing<u32>,
     pub(crate) teams: Lock<Teams>,
-    flows: Box<[Lock<Flow>]>,
+    flows: Growing<Lock<Flow>>,
     outbox: Lock<VecDeque<Letter>>,
     letters: AtomicUsize,
     /// Letters that peers may wait for, although no operation here does.
@@ -458,6 +458,14 @@ impl Handler for Exchange {
 
     fn sent(&self, _to: Node, _channel: Channel, token: u64) {
         self.settle(token);
+    }
+
+    fn joined(&self, begin: Node, hosts: &[u32]) {
+        assert_eq!(self.hosts.len(), begin as usize, "node processes join one after the other");
+        for &host in hosts {
+            self.flows.push(Lock::default());
+            self.hosts.push(host);
+        }
     }
 
     fn lost(&self, peer: Node, reason: &str) {

@@ -231,6 +231,10 @@ impl Handler for Engine {
         self.lose(peer, reason);
     }
 
+    fn joined(&self, begin: Node, hosts: &[u32]) {
+        self.far().join(begin, hosts.len() as u32);
+    }
+
     fn advance(&self) -> bool {
         let remote = self.far();
         if remote.left.load(Ordering::SeqCst) == 0 {

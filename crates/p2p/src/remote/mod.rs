@@ -49,8 +49,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use weft_base::Error;
 use weft_base::constants::MPI_ERR_OTHER;
-use weft_sync::{CachePadded, Lock};
-use weft_transport::{Channel, Device, Node, Nodes, Refusal};
+use weft_sync::{CachePadded, Growing, Lock};
+use weft_transport::{Channel, Device, Node, Nodes, Refusal, Routes};
 use window::{Window, units};
 
 /// How much is packed or unpacked at once at most.
@@ -60,6 +60,9 @@ const PIECE: usize = 64 << 10;
 /// messages, and reading a peer's memory a call of the kernel: through the segment of a host 8 KiB take 0.37 us eagerly,
 /// 2.3 us when asked for.
 const FAR: u64 = 4;
+
+/// Which part of a rank's memory for messages nobody receives yet belongs to each node process that joins later.
+const SHARES: u64 = 16;
 
 /// Why operations fail, once a peer is lost.
 static REASON: OnceLock<String> = OnceLock::new();
@@ -105,11 +108,25 @@ struct Peer {
     backlog: Backlog,
 }
 
+impl Peer {
+    fn new(nodes: &Nodes, limits: &Limits, node: Node, window: Window) -> Self {
+        let capabilities = nodes.device().capabilities(node);
+        Self {
+            eager: limits.eager.saturating_mul(FAR).min(capabilities.eager as u64),
+            remote_read: capabilities.remote_read,
+            window,
+            is_lost: AtomicBool::new(false),
+            backlog: Backlog::default(),
+        }
+    }
+}
+
 /// The way to ranks of other node processes.
 pub(crate) struct Remote {
     nodes: &'static Nodes,
-    device: &'static dyn Device,
-    peers: Box<[CachePadded<Peer>]>,
+    device: &'static Routes,
+    peers: Growing<CachePadded<Peer>>,
+    limits: Limits,
     /// Of each rank here: what peers may name.
     pending: Box<[CachePadded<Lock<Pending>>]>,
     jobs: Lock<VecDeque<Job>>,
@@ -130,16 +147,7 @@ impl Remote {
             let ranks = if node < places.nodes() { places.ranks(node).len() } else { 0 };
             limits.unexpected.saturating_mul(ranks as u64) / others
         };
-        let peer = |node: Node| {
-            let capabilities = nodes.device().capabilities(node);
-            CachePadded(Peer {
-                eager: limits.eager.saturating_mul(FAR).min(capabilities.eager as u64),
-                remote_read: capabilities.remote_read,
-                window: Window::new(memory(node), memory(me)),
-                is_lost: AtomicBool::new(false),
-                backlog: Backlog::default(),
-            })
-        };
+        let peer = |node| CachePadded(Peer::new(nodes, limits, node, Window::new(memory(node), memory(me))));
         let ranks = places.ranks(me).len() as u32;
         Self {
             nodes,
@@ -151,6 +159,18 @@ impl Remote {
             any_lost: AtomicBool::new(false),
             engine: OnceLock::new(),
             links: AtomicU32::new(0),
+            limits: *limits,
+        }
+    }
+
+    /// Takes in node processes that have been added.
+    fn join(&self, begin: Node, count: u32) {
+        assert_eq!(self.peers.len(), begin as usize, "node processes join one after the other");
+        for node in begin..begin + count {
+            // Both sides think of the same memory: neither knows how many node processes the other has.
+            let memory = self.limits.unexpected / SHARES;
+            let peer = Peer::new(self.nodes, &self.limits, node, Window::new(memory, memory));
+            self.peers.push(CachePadded(peer));
         }
     }
 
