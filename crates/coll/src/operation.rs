@@ -84,6 +84,25 @@ pub struct Neighbors {
     pub grid: bool,
 }
 
+/// Returns how many elements before `index` equal the one there.
+fn earlier(list: &[u32], index: usize) -> usize {
+    list[..index].iter().filter(|&&other| other == list[index]).count()
+}
+
+impl Neighbors {
+    /// Returns the number that the edge to a destination has among those between the two ranks, as both ends count:
+    /// on a grid what is sent up comes from below, whoever the neighbors are; else the first edge to a rank is the first one
+    /// from its source there, and so on.
+    pub fn edge_to(&self, destination: usize) -> usize {
+        if self.grid { destination ^ 1 } else { earlier(&self.destinations, destination) }
+    }
+
+    /// Returns the number of the edge from a source, as [`Neighbors::edge_to`] at its other end.
+    pub fn edge_from(&self, source: usize) -> usize {
+        if self.grid { source } else { earlier(&self.sources, source) }
+    }
+}
+
 /// One rank's part in a collective operation.
 #[derive(Clone, Debug)]
 pub struct Operation<'a> {

@@ -276,14 +276,11 @@ impl Meeting {
                 continue;
             }
             let source = self.contribution(from);
-            let piece = if neighbors.grid {
-                Some(index ^ 1)
-            } else {
-                // The first edge from a rank to another goes with the first edge to that rank, and so on.
-                let earlier = neighbors.sources[..index].iter().filter(|&&s| s == from).count();
-                let edges = source.neighbors.iter().flat_map(|n| n.destinations.iter().enumerate());
-                edges.filter(|&(_, &d)| d == to).map(|(place, _)| place).nth(earlier)
-            };
+            let edge = neighbors.edge_from(index);
+            let piece = source.neighbors.as_ref().and_then(|theirs| {
+                let mut edges = theirs.destinations.iter().enumerate();
+                edges.find(|&(place, &d)| d == to && theirs.edge_to(place) == edge).map(|(place, _)| place)
+            });
             let send = piece.and_then(|piece| source.send.piece(piece as u32));
             if let (Some(send), Some(receive)) = (send, target.receive.piece(index as u32)) {
                 note(failures, to, send.copy_to(&receive));

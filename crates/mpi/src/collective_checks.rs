@@ -6,21 +6,24 @@
 //! What they cannot make sense of they leave to the procedure's own checks.
 
 use crate::collective_arguments::{Argument, Arguments, Elements};
-use crate::collective_forms::with_collectives;
+use crate::collective_forms::{with_collectives, with_neighborhoods};
 use crate::collectives::*;
 use crate::communicators::Communicator;
+use crate::neighborhoods::Neighborhood;
 use crate::process::Process;
 use crate::reductions::{Amount, Reduction};
 use core::ffi::{c_int, c_void};
+use std::collections::HashMap;
 use std::sync::Arc;
-use weft_base::abi::{self, Count};
+use weft_base::abi::{self, Aint, Count};
+use weft_base::constants::*;
 use weft_base::finding::Finding;
 use weft_base::site::{self, Site};
 use weft_base::{Counts, In};
 use weft_coll::Call;
 use weft_datatype::{Basic, Difference, Signature};
 
-/// What one side of an operation is, for each rank.
+/// What one side of an operation is, for each rank that the caller exchanges data with.
 pub(crate) enum Side {
     Nobody,
     /// The same for every rank.
@@ -29,15 +32,27 @@ pub(crate) enum Side {
     One(u32, Signature),
     /// For each rank its own; none where an argument makes no sense.
     Each(Vec<Option<Signature>>),
+    /// For each edge to or from a neighbor, which both ends know by the same number among the edges of the two.
+    Edges(HashMap<(u32, usize), Signature>),
 }
 
 impl Side {
-    pub fn of(&self, rank: u32) -> Option<&Signature> {
+    /// Returns what it is for a rank, on an edge if the operation is one among neighbors.
+    pub fn of(&self, rank: u32, edge: usize) -> Option<&Signature> {
         match self {
             Self::Nobody => None,
             Self::Everybody(signature) => Some(signature),
             Self::One(only, signature) => (*only == rank).then_some(signature),
             Self::Each(all) => all.get(rank as usize)?.as_ref(),
+            Self::Edges(all) => all.get(&(rank, edge)),
+        }
+    }
+
+    /// Returns one more than the number of the last edge that a rank may have.
+    fn edges(&self) -> usize {
+        match self {
+            Self::Edges(all) => all.keys().map(|(_, edge)| edge + 1).max().unwrap_or(0),
+            _ => 1,
         }
     }
 }
@@ -64,13 +79,23 @@ impl Shown {
 }
 
 /// The rank and communicator of a call.
-pub(crate) struct Caller {
+pub(crate) struct Caller<'a> {
     pub process: &'static Process,
+    pub communicator: &'a Communicator,
     pub rank: u32,
-    pub size: u32,
 }
 
-impl Caller {
+impl Caller<'_> {
+    /// Returns the number of ranks on the caller's side.
+    pub fn size(&self) -> u32 {
+        self.communicator.values.size()
+    }
+
+    /// Returns the number of ranks that the caller exchanges data with.
+    fn peers(&self) -> u32 {
+        self.communicator.values.peers().size()
+    }
+
     pub fn signature(&self, count: Count, datatype: abi::Datatype) -> Option<Signature> {
         Some(Signature::new(&*self.process.datatype(datatype).ok()?, u64::try_from(count).ok()?))
     }
@@ -79,26 +104,44 @@ impl Caller {
         self.signature(count, datatype).map_or(Side::Nobody, Side::Everybody)
     }
 
-    fn each(&self, counts: Counts, datatype: impl Fn(usize) -> abi::Datatype) -> Side {
-        if counts.is_null() {
-            return Side::Nobody;
-        }
-        Side::Each((0..self.size as usize).map(|i| self.signature(counts.get(i), datatype(i))).collect())
-    }
-
     /// Tells whether a root argument means the caller.
     pub fn is(&self, root: c_int) -> bool {
-        i64::from(self.rank) == i64::from(root)
+        match self.communicator.values.is_inter() {
+            true => root == MPI_ROOT,
+            false => i64::from(self.rank) == i64::from(root),
+        }
+    }
+
+    /// Tells whether a root argument means that the caller takes no part: it stands beside a root of its own side.
+    pub fn stands_by(&self, root: Option<c_int>) -> bool {
+        self.communicator.values.is_inter() && root == Some(MPI_PROC_NULL)
+    }
+
+    /// Says what an argument's piece for a peer is.
+    fn piece(&self, argument: &Argument, peer: usize) -> Option<Signature> {
+        let at = |counts: Counts| if counts.is_null() { -1 } else { counts.get(peer) };
+        match argument.elements {
+            Elements::Block(count, datatype) => self.signature(count, datatype),
+            Elements::Pieces(counts, _, datatype) => self.signature(at(counts), datatype),
+            Elements::Typed(_, _, types) if types.is_null() => None,
+            Elements::Typed(counts, _, types) => self.signature(at(counts), types.get(peer)),
+        }
     }
 
     /// Says what an argument is for each rank.
     pub fn all(&self, argument: &Argument) -> Side {
         match argument.elements {
             Elements::Block(count, datatype) => self.everybody(count, datatype),
-            Elements::Pieces(counts, _, datatype) => self.each(counts, |_| datatype),
-            Elements::Typed(_, _, types) if types.is_null() => Side::Nobody,
-            Elements::Typed(counts, _, types) => self.each(counts, |rank| types.get(rank)),
+            _ => Side::Each((0..self.peers() as usize).map(|peer| self.piece(argument, peer)).collect()),
         }
+    }
+
+    /// Says what an argument is for each neighbor: they are given in the order of its pieces, with the numbers of their
+    /// edges.
+    pub fn edges(&self, argument: &Argument, neighbors: impl Iterator<Item = (u32, usize)>) -> Side {
+        let pieces = neighbors.enumerate();
+        let known = |(place, edge)| self.piece(argument, place).map(|signature| (edge, signature));
+        Side::Edges(pieces.filter_map(known).collect())
     }
 
     pub fn to(&self, root: c_int, count: Count, datatype: abi::Datatype) -> Side {
@@ -109,63 +152,99 @@ impl Caller {
     }
 }
 
+/// A rank of a communicator, by its number among those of its side.
+#[derive(Clone, Copy)]
+struct Place {
+    is_left: bool,
+    rank: u32,
+}
+
 /// Compares a call with those of the other ranks of its communicator that have come to it.
 fn compare(call: &'static str, arguments: &impl Arguments) {
     let Ok(process) = Process::current() else { return };
     let Ok(communicator) = process.communicator(arguments.comm()) else { return };
     let communicator: &Communicator = &communicator;
-    if communicator.values.remote.is_some() {
-        return;
-    }
-    let caller = Caller { process, rank: communicator.values.rank, size: communicator.values.size() };
+    let values = &communicator.values;
+    let caller = Caller { process, communicator, rank: values.rank };
     let mut mine = Shown::new(call);
     arguments.show(&caller, &mut mine);
+    mine.root = mine.root.filter(|&value| root(communicator, value).is_ok());
     let mine = Arc::new(mine);
-    let world_rank = |rank| communicator.values.group.world_rank(rank);
-    let mut is_first = true;
-    communicator.team.show(&mine, |rank, other: &Shown| {
+    let me = Place { is_left: values.is_left(), rank: values.rank };
+    let (everyone, _) = values.everyone();
+    let left = if me.is_left { values.size() } else { values.peers().size() };
+    // What must be the same at all ranks is compared with the first that came; between two groups, where ranks may say
+    // nothing of it, with all until a difference is found.
+    let mut looks = true;
+    communicator.team.show(&mine, |number, other: &Shown| {
+        let there = match values.is_inter() && number >= left {
+            true => Place { is_left: false, rank: number - left },
+            false => Place { is_left: true, rank: number },
+        };
         let report = |message: String, roles: [&str; 2]| {
             Finding::new(process.world_rank, message)
-                .call(format!("rank {} {}", world_rank(rank), roles[0]), other.site)
+                .call(format!("rank {} {}", everyone.world_rank(number), roles[0]), other.site)
                 .call(format!("rank {} {}", process.world_rank, roles[1]), mine.site)
                 .report();
         };
-        // What must be the same at all ranks is compared with the first that came.
-        if core::mem::take(&mut is_first) {
-            same(other, &mine, report);
+        if looks {
+            looks = !same((other, there), (&mine, me), report) && values.is_inter();
         }
-        if other.call != mine.call {
+        if other.call != mine.call || (values.is_inter() && me.is_left == there.is_left) {
             return;
         }
         let ways = [
-            (other.sends.of(caller.rank), mine.receives.of(rank), ["sends", "receives"]),
-            (mine.sends.of(rank), other.receives.of(caller.rank), ["receives", "sends"]),
+            (&other.sends, me.rank, &mine.receives, there.rank, ["sends", "receives"]),
+            (&mine.sends, there.rank, &other.receives, me.rank, ["receives", "sends"]),
         ];
-        for (sent, expected, roles) in ways {
-            if let (Some(sent), Some(expected)) = (sent, expected)
-                && let Some(difference) = sent.differs(expected)
-            {
-                let message = format!(
-                    "count or datatype of {} differ between sender and receiver: {}",
-                    mine.call,
-                    describe_difference(&difference, "sent", "received")
-                );
-                report(message, roles);
+        for (sends, target, receives, source, roles) in ways {
+            for edge in 0..sends.edges() {
+                if let (Some(sent), Some(expected)) = (sends.of(target, edge), receives.of(source, edge))
+                    && let Some(difference) = sent.differs(expected)
+                {
+                    let message = format!(
+                        "count or datatype of {} differ between sender and receiver: {}",
+                        mine.call,
+                        describe_difference(&difference, "sent", "received")
+                    );
+                    report(message, roles);
+                }
             }
         }
     });
 }
 
-/// Reports a difference in what must be the same.
-fn same(other: &Shown, mine: &Shown, report: impl Fn(String, [&str; 2])) {
+/// Tells whether two ranks mean the same root.
+///
+/// Between two groups the ranks beside the root name nobody, and those of the other group name the root by its number.
+fn agree(one: (c_int, Place), other: (c_int, Place)) -> bool {
+    let ((first, here), (second, there)) = (one, other);
+    let is = |root: c_int, place: Place| i64::from(root) == i64::from(place.rank);
+    match here.is_left == there.is_left {
+        true => first == second && first != MPI_ROOT || (first < 0 && second < 0 && first != second),
+        false if first < 0 => second >= 0 && (first == MPI_ROOT) == is(second, here),
+        false => second < 0 && (second == MPI_ROOT) == is(first, there),
+    }
+}
+
+/// Reports a difference in what must be the same; tells whether there is one.
+fn same(other: (&Shown, Place), mine: (&Shown, Place), report: impl Fn(String, [&str; 2])) -> bool {
+    let ((other, there), (mine, here)) = (other, mine);
     if other.call != mine.call {
         report("ranks of one communicator are in different collective calls".into(), ["is", "is"]);
     } else if let (Some(theirs), Some(ours)) = (other.root, mine.root)
+        && !agree((theirs, there), (ours, here))
+    {
+        let name = |root| match root {
+            MPI_ROOT => "MPI_ROOT".into(),
+            MPI_PROC_NULL => "MPI_PROC_NULL".into(),
+            rank => rank.to_string(),
+        };
+        let message = format!("ranks give different roots to {}", mine.call);
+        report(message, [&format!("says {}", name(theirs)), &format!("says {}", name(ours))]);
+    } else if let (Some(theirs), Some(ours)) = (other.operation, mine.operation)
         && theirs != ours
     {
-        let message = format!("ranks give different roots to {}", mine.call);
-        report(message, [&format!("says {theirs}"), &format!("says {ours}")]);
-    } else if other.operation != mine.operation {
         report(format!("ranks give different operations to {}", mine.call), ["calls it", "calls it"]);
     } else if let (Some(theirs), Some(ours)) = (&other.common, &mine.common)
         && let Some(difference) = theirs.differs(ours)
@@ -175,7 +254,10 @@ fn same(other: &Shown, mine: &Shown, report: impl Fn(String, [&str; 2])) {
             format!("count or datatype of {} differ between ranks: {difference}", mine.call),
             ["calls it", "calls it"],
         );
+    } else {
+        return false;
     }
+    true
 }
 
 fn describe_difference(difference: &Difference, first: &str, second: &str) -> String {
@@ -195,3 +277,36 @@ macro_rules! checks {
     )*};
 }
 with_collectives!(checks);
+with_neighborhoods!(checks);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_of_two_groups_agree_on_a_root_in_their_own_words() {
+        let left = |rank| Place { is_left: true, rank };
+        let right = |rank| Place { is_left: false, rank };
+        // Rank 1 of the left group is the root.
+        let right_words = [(MPI_PROC_NULL, left(0)), (MPI_ROOT, left(1)), (1, right(0)), (1, right(1))];
+        for one in right_words {
+            for other in right_words.iter().filter(|other| other.0 >= 0 || other.0 != one.0) {
+                assert!(agree(one, *other) && agree(*other, one), "{} {}", one.0, other.0);
+            }
+        }
+        let wrong = [
+            ((MPI_ROOT, left(0)), (MPI_ROOT, left(1))),
+            ((MPI_ROOT, left(0)), (1, right(0))),
+            ((MPI_PROC_NULL, left(1)), (1, right(0))),
+            ((1, right(0)), (0, right(1))),
+            ((1, left(0)), (1, right(0))),
+            ((MPI_ROOT, left(0)), (MPI_PROC_NULL, right(0))),
+            ((MPI_PROC_NULL, left(0)), (0, left(1))),
+        ];
+        for (one, other) in wrong {
+            assert!(!agree(one, other) && !agree(other, one), "{} {}", one.0, other.0);
+        }
+        assert!(agree((MPI_PROC_NULL, left(0)), (MPI_PROC_NULL, left(2))));
+        assert!(agree((3, left(0)), (3, left(1))) && !agree((3, left(0)), (2, left(1))));
+    }
+}

@@ -207,7 +207,7 @@ impl Arguments for Everywhere {
         shown.receives = caller.all(&self.receive);
         shown.sends = match (self.send.is_in_place(), self.gathers()) {
             (false, _) => caller.all(&self.send),
-            (true, true) => shown.receives.of(caller.rank).cloned().map_or(Side::Nobody, Side::Everybody),
+            (true, true) => shown.receives.of(caller.rank, 0).cloned().map_or(Side::Nobody, Side::Everybody),
             (true, false) => caller.all(&self.receive),
         };
     }

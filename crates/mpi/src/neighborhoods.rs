@@ -56,5 +56,12 @@ impl Arguments for Neighborhood {
         self.comm
     }
 
-    fn show(&self, _caller: &Caller, _shown: &mut Shown) {}
+    fn show(&self, caller: &Caller, shown: &mut Shown) {
+        let Ok(neighbors) = neighbors(caller.communicator) else { return };
+        let destinations = neighbors.destinations.iter().enumerate();
+        shown.sends = caller.edges(&self.send, destinations.map(|(i, &to)| (to, neighbors.edge_to(i))));
+        let sources = neighbors.sources.iter().enumerate();
+        shown.receives =
+            caller.edges(&self.receive, sources.map(|(i, &from)| (from, neighbors.edge_from(i))));
+    }
 }

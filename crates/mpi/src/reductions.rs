@@ -193,15 +193,23 @@ impl Arguments for Reduction {
 
     fn show(&self, caller: &Caller, shown: &mut Shown) {
         shown.root = self.root;
+        if caller.stands_by(self.root) {
+            return;
+        }
         // The handles of a user's operation differ between ranks.
         shown.operation = caller.process.operation(self.op).ok().map(|operation| {
             let handle = if self.op.0 < 4096 { self.op.0 } else { 0 };
             (handle, operation.is_commutative())
         });
+        let size = caller.size();
         let count = match self.amount {
+            // Two groups of different sizes contribute as much.
+            Amount::Count(count) if self.call == Call::ReduceScatterBlock => {
+                count.checked_mul(Count::from(size)).unwrap_or(-1)
+            }
             Amount::Count(count) => count,
             Amount::Counts(counts) => {
-                let counts = if counts.is_null() { Vec::new() } else { counts.to_vec(caller.size as usize) };
+                let counts = if counts.is_null() { Vec::new() } else { counts.to_vec(size as usize) };
                 counts.iter().try_fold(0i64, |sum, count| sum.checked_add(*count)).unwrap_or(-1)
             }
         };

@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use weft_base::finding::Finding;
 use weft_base::settings::is_checking;
 use weft_base::site::{self, Site};
-use weft_datatype::{Signature, for_each_run};
+use weft_datatype::{Datatype, Signature, for_each_run};
 
 /// The data of an unexpected message, with what is known of its send.
 pub(crate) struct Kept {
@@ -29,6 +29,11 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
+    /// Describes elements that the calling thread names.
+    pub fn new(datatype: &Datatype, count: u64) -> Self {
+        Self { signature: Some(Signature::new(datatype, count)), site: site::current() }
+    }
+
     /// Describes a buffer whose operation a call has started; by default the calling thread's.
     pub fn of(buffer: &Buffer, site: Option<&'static Site>) -> Self {
         // SAFETY: null, or a datatype that lives as long as the operation of the buffer is in progress.
@@ -328,7 +333,6 @@ impl Endpoint {
 mod tests {
     use super::*;
     use weft_base::constants::MPI_INT;
-    use weft_datatype::Datatype;
 
     fn buffer(address: usize, count: u64, datatype: &Datatype) -> Buffer {
         // SAFETY: only addresses are looked at.

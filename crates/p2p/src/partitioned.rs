@@ -17,6 +17,7 @@
 //! Ranks of different node processes share no link; see [`crate::remote`].
 #![allow(unsafe_code)] // Copies between the buffers of two ranks.
 
+use crate::checking::{self, Origin};
 use crate::endpoint::Endpoint;
 use crate::engine::Engine;
 use crate::matching::{Envelope, Holds, Queue};
@@ -29,6 +30,7 @@ use std::sync::{Arc, OnceLock};
 use weft_base::abi::{self, Status};
 use weft_base::constants::*;
 use weft_base::handle;
+use weft_base::settings::is_checking;
 use weft_base::{Error, Result};
 use weft_datatype::Datatype;
 use weft_sched::Thread;
@@ -178,6 +180,15 @@ struct Side {
     parts: Parts,
     /// Set while no round of this side is in progress.
     finished: Signal,
+    /// In checking mode, what the call that made the request says.
+    origin: Option<Origin>,
+}
+
+impl Side {
+    fn new(parts: Parts) -> Self {
+        let origin = is_checking().then(|| Origin::new(&parts.datatype, parts.elements()));
+        Self { parts, finished: Signal::new(true), origin }
+    }
 }
 
 /// What both sides of a partitioned operation share; see the module's page.
@@ -204,10 +215,12 @@ impl Link {
         }
     }
 
-    /// Adds the second side.
-    fn complete(&self) {
-        if let Some(sender) = self.sender.get() {
-            self.arrived.get_or_init(|| Bits::new(sender.parts.partitions));
+    /// Prepares for rounds when both sides are known; `rank` receives.
+    fn complete(&self, rank: u32) {
+        let (Some(sender), Some(receiver)) = (self.sender.get(), self.receiver.get()) else { return };
+        self.arrived.get_or_init(|| Bits::new(sender.parts.partitions));
+        if let (Some(sent), Some(expected)) = (&sender.origin, &receiver.origin) {
+            checking::matched(rank, &self.envelope, sent, expected);
         }
     }
 
@@ -241,8 +254,9 @@ impl Default for Unmatched {
 }
 
 impl Unmatched {
-    /// Finds the oldest link that waits for this side, or makes one, and fills the side in.
-    fn join(&self, envelope: Envelope, side: Side, sends: bool) -> Arc<Link> {
+    /// Finds the oldest link that waits for this side, or makes one, and fills the side in; `rank` is the receiver.
+    fn join(&self, rank: u32, envelope: Envelope, parts: Parts, sends: bool) -> Arc<Link> {
+        let side = Side::new(parts);
         let mut waiting = self.0.lock();
         let Waiting { senders, receivers } = &mut *waiting;
         let (mine, other) = if sends { (senders, receivers) } else { (receivers, senders) };
@@ -252,7 +266,7 @@ impl Unmatched {
         let filled = if sends { link.sender.set(side) } else { link.receiver.set(side) };
         assert!(filled.is_ok(), "a link has one sender and one receiver");
         if second {
-            link.complete();
+            link.complete(rank);
         } else {
             mine.push(envelope, link.clone());
         }
@@ -450,8 +464,7 @@ impl Engine {
         match target.map(|rank| (rank, self.local(rank))) {
             None => {}
             Some((_, Some(endpoint))) => {
-                let side = Side { parts, finished: Signal::new(true) };
-                link = Some(endpoint.partitioned.join(envelope, side, true));
+                link = Some(endpoint.partitioned.join(endpoint.rank(), envelope, parts, true));
             }
             Some((rank, None)) => far = Some(FarSend::new(self, me, rank, envelope, parts)),
         }
@@ -474,9 +487,8 @@ impl Engine {
         let (mut link, mut far) = (None, None);
         match from {
             None => {}
-            Some((rank, envelope)) if self.is_local(rank) => {
-                let side = Side { parts, finished: Signal::new(true) };
-                link = Some(me.partitioned.join(envelope, side, false));
+            Some((source, envelope)) if self.is_local(source) => {
+                link = Some(me.partitioned.join(me.rank(), envelope, parts, false));
             }
             Some((rank, envelope)) => far = Some(FarReceive::new(self, me, rank, envelope, parts)),
         }

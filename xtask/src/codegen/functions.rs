@@ -209,7 +209,7 @@ fn checked(procedure: &Procedure) -> Option<(String, usize)> {
 }
 
 /// The collective operations that checking mode looks at before they begin.
-const CHECKED: [&str; 17] = [
+const CHECKED: [&str; 22] = [
     "barrier",
     "bcast",
     "gather",
@@ -227,6 +227,11 @@ const CHECKED: [&str; 17] = [
     "exscan",
     "reduce_scatter",
     "reduce_scatter_block",
+    "neighbor_allgather",
+    "neighbor_allgatherv",
+    "neighbor_alltoall",
+    "neighbor_alltoallv",
+    "neighbor_alltoallw",
 ];
 
 /// Tells whether an `int` it returns is its value and not an error code.

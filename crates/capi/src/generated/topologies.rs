@@ -348,6 +348,18 @@ unsafe extern "C" fn PMPI_Ineighbor_allgather(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Ineighbor_allgather");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::neighbor_allgather(
+            "MPI_Ineighbor_allgather",
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::ineighbor_allgather(
@@ -388,6 +400,18 @@ unsafe extern "C" fn PMPI_Ineighbor_allgather_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Ineighbor_allgather_c");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::neighbor_allgather(
+            "MPI_Ineighbor_allgather_c",
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::ineighbor_allgather(
@@ -429,6 +453,22 @@ unsafe extern "C" fn PMPI_Ineighbor_allgatherv(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Ineighbor_allgatherv");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::neighbor_allgatherv(
+                "MPI_Ineighbor_allgatherv",
+                sendbuf,
+                Count::from(sendcount),
+                sendtype,
+                recvbuf,
+                Counts::Int(In::new(recvcounts)),
+                Counts::Int(In::new(displs)),
+                recvtype,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::ineighbor_allgatherv(
@@ -469,6 +509,22 @@ unsafe extern "C" fn PMPI_Ineighbor_allgatherv_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Ineighbor_allgatherv_c");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::neighbor_allgatherv(
+                "MPI_Ineighbor_allgatherv_c",
+                sendbuf,
+                sendcount,
+                sendtype,
+                recvbuf,
+                Counts::Count(In::new(recvcounts)),
+                Counts::Aint(In::new(displs)),
+                recvtype,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::ineighbor_allgatherv(
@@ -508,6 +564,18 @@ unsafe extern "C" fn PMPI_Ineighbor_alltoall(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Ineighbor_alltoall");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::neighbor_alltoall(
+            "MPI_Ineighbor_alltoall",
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::ineighbor_alltoall(
@@ -548,6 +616,18 @@ unsafe extern "C" fn PMPI_Ineighbor_alltoall_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Ineighbor_alltoall_c");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::neighbor_alltoall(
+            "MPI_Ineighbor_alltoall_c",
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::ineighbor_alltoall(
@@ -590,6 +670,23 @@ unsafe extern "C" fn PMPI_Ineighbor_alltoallv(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Ineighbor_alltoallv");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::neighbor_alltoallv(
+                "MPI_Ineighbor_alltoallv",
+                sendbuf,
+                Counts::Int(In::new(sendcounts)),
+                Counts::Int(In::new(sdispls)),
+                sendtype,
+                recvbuf,
+                Counts::Int(In::new(recvcounts)),
+                Counts::Int(In::new(rdispls)),
+                recvtype,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::ineighbor_alltoallv(
@@ -632,6 +729,23 @@ unsafe extern "C" fn PMPI_Ineighbor_alltoallv_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Ineighbor_alltoallv_c");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::neighbor_alltoallv(
+                "MPI_Ineighbor_alltoallv_c",
+                sendbuf,
+                Counts::Count(In::new(sendcounts)),
+                Counts::Aint(In::new(sdispls)),
+                sendtype,
+                recvbuf,
+                Counts::Count(In::new(recvcounts)),
+                Counts::Aint(In::new(rdispls)),
+                recvtype,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::ineighbor_alltoallv(
@@ -674,6 +788,23 @@ unsafe extern "C" fn PMPI_Ineighbor_alltoallw(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Ineighbor_alltoallw");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::neighbor_alltoallw(
+                "MPI_Ineighbor_alltoallw",
+                sendbuf,
+                Counts::Int(In::new(sendcounts)),
+                In::new(sdispls),
+                In::new(sendtypes),
+                recvbuf,
+                Counts::Int(In::new(recvcounts)),
+                In::new(rdispls),
+                In::new(recvtypes),
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::ineighbor_alltoallw(
@@ -706,6 +837,23 @@ unsafe extern "C" fn PMPI_Ineighbor_alltoallw_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Ineighbor_alltoallw_c");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::neighbor_alltoallw(
+                "MPI_Ineighbor_alltoallw_c",
+                sendbuf,
+                Counts::Count(In::new(sendcounts)),
+                In::new(sdispls),
+                In::new(sendtypes),
+                recvbuf,
+                Counts::Count(In::new(recvcounts)),
+                In::new(rdispls),
+                In::new(recvtypes),
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::nonblocking_collectives::ineighbor_alltoallw(
@@ -735,6 +883,18 @@ unsafe extern "C" fn PMPI_Neighbor_allgather(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Neighbor_allgather");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::neighbor_allgather(
+            "MPI_Neighbor_allgather",
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            comm,
+        );
+    }
     let result = weft_mpi::blocking_collectives::neighbor_allgather(
         sendbuf,
         Count::from(sendcount),
@@ -770,6 +930,18 @@ unsafe extern "C" fn PMPI_Neighbor_allgather_c(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Neighbor_allgather_c");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::neighbor_allgather(
+            "MPI_Neighbor_allgather_c",
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            comm,
+        );
+    }
     let result = weft_mpi::blocking_collectives::neighbor_allgather(
         sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
     );
@@ -801,6 +973,18 @@ unsafe extern "C" fn PMPI_Neighbor_allgather_init(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Neighbor_allgather_init");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::neighbor_allgather(
+            "MPI_Neighbor_allgather_init",
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::neighbor_allgather_init(
@@ -843,6 +1027,18 @@ unsafe extern "C" fn PMPI_Neighbor_allgather_init_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Neighbor_allgather_init_c");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::neighbor_allgather(
+            "MPI_Neighbor_allgather_init_c",
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::neighbor_allgather_init(
@@ -884,6 +1080,22 @@ unsafe extern "C" fn PMPI_Neighbor_allgatherv(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Neighbor_allgatherv");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::neighbor_allgatherv(
+                "MPI_Neighbor_allgatherv",
+                sendbuf,
+                Count::from(sendcount),
+                sendtype,
+                recvbuf,
+                Counts::Int(In::new(recvcounts)),
+                Counts::Int(In::new(displs)),
+                recvtype,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::blocking_collectives::neighbor_allgatherv(
@@ -922,6 +1134,22 @@ unsafe extern "C" fn PMPI_Neighbor_allgatherv_c(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Neighbor_allgatherv_c");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::neighbor_allgatherv(
+                "MPI_Neighbor_allgatherv_c",
+                sendbuf,
+                sendcount,
+                sendtype,
+                recvbuf,
+                Counts::Count(In::new(recvcounts)),
+                Counts::Aint(In::new(displs)),
+                recvtype,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::blocking_collectives::neighbor_allgatherv(
@@ -962,6 +1190,22 @@ unsafe extern "C" fn PMPI_Neighbor_allgatherv_init(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Neighbor_allgatherv_init");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::neighbor_allgatherv(
+                "MPI_Neighbor_allgatherv_init",
+                sendbuf,
+                Count::from(sendcount),
+                sendtype,
+                recvbuf,
+                Counts::Int(In::new(recvcounts)),
+                Counts::Int(In::new(displs)),
+                recvtype,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::neighbor_allgatherv_init(
@@ -1004,6 +1248,22 @@ unsafe extern "C" fn PMPI_Neighbor_allgatherv_init_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Neighbor_allgatherv_init_c");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::neighbor_allgatherv(
+                "MPI_Neighbor_allgatherv_init_c",
+                sendbuf,
+                sendcount,
+                sendtype,
+                recvbuf,
+                Counts::Count(In::new(recvcounts)),
+                Counts::Aint(In::new(displs)),
+                recvtype,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::neighbor_allgatherv_init(
@@ -1043,6 +1303,18 @@ unsafe extern "C" fn PMPI_Neighbor_alltoall(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Neighbor_alltoall");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::neighbor_alltoall(
+            "MPI_Neighbor_alltoall",
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            comm,
+        );
+    }
     let result = weft_mpi::blocking_collectives::neighbor_alltoall(
         sendbuf,
         Count::from(sendcount),
@@ -1078,6 +1350,18 @@ unsafe extern "C" fn PMPI_Neighbor_alltoall_c(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Neighbor_alltoall_c");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::neighbor_alltoall(
+            "MPI_Neighbor_alltoall_c",
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            comm,
+        );
+    }
     let result = weft_mpi::blocking_collectives::neighbor_alltoall(
         sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
     );
@@ -1109,6 +1393,18 @@ unsafe extern "C" fn PMPI_Neighbor_alltoall_init(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Neighbor_alltoall_init");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::neighbor_alltoall(
+            "MPI_Neighbor_alltoall_init",
+            sendbuf,
+            Count::from(sendcount),
+            sendtype,
+            recvbuf,
+            Count::from(recvcount),
+            recvtype,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::neighbor_alltoall_init(
@@ -1151,6 +1447,18 @@ unsafe extern "C" fn PMPI_Neighbor_alltoall_init_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Neighbor_alltoall_init_c");
+    if entry::is_checking() {
+        weft_mpi::collective_checks::neighbor_alltoall(
+            "MPI_Neighbor_alltoall_init_c",
+            sendbuf,
+            sendcount,
+            sendtype,
+            recvbuf,
+            recvcount,
+            recvtype,
+            comm,
+        );
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::neighbor_alltoall_init(
@@ -1193,6 +1501,23 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallv(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Neighbor_alltoallv");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::neighbor_alltoallv(
+                "MPI_Neighbor_alltoallv",
+                sendbuf,
+                Counts::Int(In::new(sendcounts)),
+                Counts::Int(In::new(sdispls)),
+                sendtype,
+                recvbuf,
+                Counts::Int(In::new(recvcounts)),
+                Counts::Int(In::new(rdispls)),
+                recvtype,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::blocking_collectives::neighbor_alltoallv(
@@ -1233,6 +1558,23 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallv_c(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Neighbor_alltoallv_c");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::neighbor_alltoallv(
+                "MPI_Neighbor_alltoallv_c",
+                sendbuf,
+                Counts::Count(In::new(sendcounts)),
+                Counts::Aint(In::new(sdispls)),
+                sendtype,
+                recvbuf,
+                Counts::Count(In::new(recvcounts)),
+                Counts::Aint(In::new(rdispls)),
+                recvtype,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::blocking_collectives::neighbor_alltoallv(
@@ -1275,6 +1617,23 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallv_init(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Neighbor_alltoallv_init");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::neighbor_alltoallv(
+                "MPI_Neighbor_alltoallv_init",
+                sendbuf,
+                Counts::Int(In::new(sendcounts)),
+                Counts::Int(In::new(sdispls)),
+                sendtype,
+                recvbuf,
+                Counts::Int(In::new(recvcounts)),
+                Counts::Int(In::new(rdispls)),
+                recvtype,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::neighbor_alltoallv_init(
@@ -1319,6 +1678,23 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallv_init_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Neighbor_alltoallv_init_c");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::neighbor_alltoallv(
+                "MPI_Neighbor_alltoallv_init_c",
+                sendbuf,
+                Counts::Count(In::new(sendcounts)),
+                Counts::Aint(In::new(sdispls)),
+                sendtype,
+                recvbuf,
+                Counts::Count(In::new(recvcounts)),
+                Counts::Aint(In::new(rdispls)),
+                recvtype,
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::neighbor_alltoallv_init(
@@ -1361,6 +1737,23 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallw(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Neighbor_alltoallw");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::neighbor_alltoallw(
+                "MPI_Neighbor_alltoallw",
+                sendbuf,
+                Counts::Int(In::new(sendcounts)),
+                In::new(sdispls),
+                In::new(sendtypes),
+                recvbuf,
+                Counts::Int(In::new(recvcounts)),
+                In::new(rdispls),
+                In::new(recvtypes),
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::blocking_collectives::neighbor_alltoallw(
@@ -1391,6 +1784,23 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallw_c(
     comm: abi::Comm,
 ) -> c_int {
     entry::begin(&"MPI_Neighbor_alltoallw_c");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::neighbor_alltoallw(
+                "MPI_Neighbor_alltoallw_c",
+                sendbuf,
+                Counts::Count(In::new(sendcounts)),
+                In::new(sdispls),
+                In::new(sendtypes),
+                recvbuf,
+                Counts::Count(In::new(recvcounts)),
+                In::new(rdispls),
+                In::new(recvtypes),
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::blocking_collectives::neighbor_alltoallw(
@@ -1423,6 +1833,23 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallw_init(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Neighbor_alltoallw_init");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::neighbor_alltoallw(
+                "MPI_Neighbor_alltoallw_init",
+                sendbuf,
+                Counts::Int(In::new(sendcounts)),
+                In::new(sdispls),
+                In::new(sendtypes),
+                recvbuf,
+                Counts::Int(In::new(recvcounts)),
+                In::new(rdispls),
+                In::new(recvtypes),
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::neighbor_alltoallw_init(
@@ -1457,6 +1884,23 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallw_init_c(
     request: *mut abi::Request,
 ) -> c_int {
     entry::begin(&"MPI_Neighbor_alltoallw_init_c");
+    if entry::is_checking() {
+        // SAFETY: as below.
+        unsafe {
+            weft_mpi::collective_checks::neighbor_alltoallw(
+                "MPI_Neighbor_alltoallw_init_c",
+                sendbuf,
+                Counts::Count(In::new(sendcounts)),
+                In::new(sdispls),
+                In::new(sendtypes),
+                recvbuf,
+                Counts::Count(In::new(recvcounts)),
+                In::new(rdispls),
+                In::new(recvtypes),
+                comm,
+            );
+        }
+    }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::persistent_collectives::neighbor_alltoallw_init(

@@ -12,27 +12,20 @@ fn key(source: u32, edge: usize) -> u64 {
     u64::from(source) << 32 | edge as u64
 }
 
-/// Returns how many elements before `index` equal the one there.
-fn earlier(list: &[u32], index: usize) -> usize {
-    list[..index].iter().filter(|&&other| other == list[index]).count()
-}
-
 /// Returns a member's program.
 pub(crate) fn program(spread: &Spread, member: u32, contribution: &Contribution) -> Program {
     let mut program = Program::default();
     program.first_leads = true;
     let neighbors = contribution.neighbors.as_ref().expect("a neighborhood operation");
-    // On a grid what is sent up comes from below, whoever the neighbors are.
-    let edge = |list: &[u32], index: usize| if neighbors.grid { index ^ 1 } else { earlier(list, index) };
     for (index, &to) in neighbors.destinations.iter().enumerate().filter(|&(_, &to)| to != NOBODY) {
         let piece = Piece::Peer { place: index as u32, in_place: 0 };
         let cell = program.make(|output| Action::Take { member, piece, output });
-        let key = key(member, edge(&neighbors.destinations, index));
+        let key = key(member, neighbors.edge_to(index));
         program.add(Action::Send { to: spread.layout.home(to), part: to, key, cells: vec![cell] });
     }
     for (index, &from) in neighbors.sources.iter().enumerate().filter(|&(_, &from)| from != NOBODY) {
-        let place = if neighbors.grid { index } else { earlier(&neighbors.sources, index) };
-        let cells = program.receive(spread.layout.home(from), key(from, place), 1);
+        let key = key(from, neighbors.edge_from(index));
+        let cells = program.receive(spread.layout.home(from), key, 1);
         let piece = Piece::Peer { place: index as u32, in_place: 0 };
         program.add(Action::Give { member, piece, cells, after: Vec::new() });
     }
