@@ -146,9 +146,9 @@ impl Algorithm {
             ) => &[Flat, Binomial],
             (Level::Nodes, Collective::Allgather | Collective::Allgatherv) => &[Ring, Bruck],
             (Level::Nodes, Collective::Alltoall | Collective::Alltoallv | Collective::Alltoallw) => {
-                &[Pairwise]
+                &[Pairwise, Bruck]
             }
-            (Level::Nodes, Collective::Reduce) => &[Flat, Binary, Binomial, Chain],
+            (Level::Nodes, Collective::Reduce) => &[Flat, Binary, Binomial, Chain, Rabenseifner],
             (Level::Nodes, Collective::Allreduce | Collective::ReduceScatter) => {
                 &[Flat, Binary, Binomial, Chain, RecursiveDoubling, Rabenseifner, Ring]
             }

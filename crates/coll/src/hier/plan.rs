@@ -519,27 +519,66 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Every node process sends every other one message with all pieces between their members.
+    /// Returns, by node process, the cells that its members have for those here: log n messages, each with the blocks
+    /// of many node processes for many. Notes in `taken` what was taken from whom.
+    fn alltoall_by_rotation(&mut self, taken: &mut Vec<(u32, Cell)>) -> Vec<Vec<Cell>> {
+        let size = self.layout.len();
+        let (me, layout) = (self.me, self.layout);
+        let above = |by: u32| (me + by) % size;
+        let below = |by: u32| (me + size - by) % size;
+        let here = layout.all_on(me);
+        let mut blocks: Vec<Vec<Cell>> = vec![Vec::new(); size as usize];
+        for place in 1..size {
+            let piece = Piece::ForNode(above(place));
+            let cells: Vec<Cell> = here.iter().map(|&member| self.take(member, piece.clone())).collect();
+            taken.extend(here.iter().copied().zip(cells.iter().copied()));
+            blocks[place as usize] = cells;
+        }
+        for step in 0..pattern::rounds(size, 2) {
+            let (to, from) = dissemination::barrier(me, size, step);
+            let places: Vec<u32> = dissemination::alltoall(size, step).collect();
+            let bundle = places.iter().flat_map(|&place| blocks[place as usize].clone()).collect();
+            self.program.send(to, key(0, u64::from(step)), bundle);
+            // So far a block has gone as many places as its number says up to this step.
+            let count = |place: u32| layout.all_on(below(place % (2 << step))).len();
+            let total = places.iter().map(|&place| count(place)).sum();
+            let mut rest = self.program.receive(from, key(0, u64::from(step)), total).into_iter();
+            for place in places {
+                blocks[place as usize] = rest.by_ref().take(count(place)).collect();
+            }
+        }
+        (0..size).map(|node| core::mem::take(&mut blocks[below(node) as usize])).collect()
+    }
+
+    /// Every node process sends every other one message with all pieces between their members, or passes on what others
+    /// have for others.
     fn alltoall(&mut self) {
         let members = self.choice.members;
         let sides = 0..1 + u32::from(members.are_two_groups());
         let mut taken: Vec<(u32, Cell)> = Vec::new();
         let mut gives: Vec<(u32, Piece, Vec<Cell>)> = Vec::new();
+        let rotates = self.choice.algorithm == Algorithm::Bruck && !members.are_two_groups();
+        let mut come = rotates.then(|| self.alltoall_by_rotation(&mut taken));
         for side in sides {
             let (from, to) = (members.contributors(side), members.receivers(side));
             let here = self.here(&from);
-            self.exchange_bundles(&from, &to, key(side, 0), |planner, node| {
-                let take = |&member: &u32| (member, planner.take(member, Piece::ForNode(node)));
-                let cells: Vec<(u32, Cell)> = here.iter().map(take).collect();
-                taken.extend(&cells);
-                cells.into_iter().map(|(_, cell)| cell).collect()
-            });
+            if !rotates {
+                self.exchange_bundles(&from, &to, key(side, 0), |planner, node| {
+                    let take = |&member: &u32| (member, planner.take(member, Piece::ForNode(node)));
+                    let cells: Vec<(u32, Cell)> = here.iter().map(take).collect();
+                    taken.extend(&cells);
+                    cells.into_iter().map(|(_, cell)| cell).collect()
+                });
+            }
             if self.here(&to).is_empty() {
                 continue;
             }
             for node in self.layout.holding(&from, None) {
                 let cells = if node != self.me {
-                    self.program.receive(node, key(side, 0), self.layout.on(node, &from).len())
+                    match &mut come {
+                        Some(come) => core::mem::take(&mut come[node as usize]),
+                        None => self.program.receive(node, key(side, 0), self.layout.on(node, &from).len()),
+                    }
                 } else if self.choice.in_place || self.choice.is_light {
                     let take = |&member: &u32| (member, self.take(member, Piece::ForNode(node)));
                     let cells: Vec<(u32, Cell)> = here.iter().map(take).collect();

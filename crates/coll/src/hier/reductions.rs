@@ -192,6 +192,13 @@ impl Planner<'_> {
     fn reduce(&mut self, root: u32, far: &Range<u32>, count: u64) {
         let home = self.layout.home(root);
         let nodes = self.layout.holding(far, Some(home));
+        let is_divided = self.choice.algorithm == Algorithm::Rabenseifner && nodes.len() > 1;
+        if is_divided && self.choice.is_commutative && !self.choice.members.are_two_groups() {
+            if let Some(results) = self.reduced_blocks_at(home, far, &nodes, count) {
+                self.hand_out(&[root], &results);
+            }
+            return;
+        }
         if let Some(cells) = self.up(far, &nodes, home, 0, count) {
             let results = self.with_parts(cells, count);
             self.hand_out(&[root], &results);
@@ -306,62 +313,138 @@ impl Planner<'_> {
         }
     }
 
+    /// Returns so many blocks of the elements.
+    fn blocks(&self, count: u64, blocks: u32) -> Vec<Range<u64>> {
+        let each = count.div_ceil(u64::from(blocks));
+        let first = |index: u32| (u64::from(index) * each).min(count);
+        (0..blocks).map(|index| first(index)..first(index + 1)).collect()
+    }
+
     /// Reduces a block at each node process and hands the blocks to all, around a ring or by halving and doubling; for
     /// commutative operations. Returns all blocks with their elements.
     fn reduced_blocks(&mut self, from: &Range<u32>, nodes: &[u32], count: u64) -> Vec<(Range<u64>, Cell)> {
-        let here = self.here(from);
-        let operands = self.operands(here, count);
+        let operands = self.operands(self.here(from), count);
+        if self.choice.algorithm == Algorithm::Rabenseifner {
+            return self.halve_and_double(&operands, nodes, count);
+        }
         let size = nodes.len() as u32;
-        let halves = self.choice.algorithm == Algorithm::Rabenseifner && size.is_power_of_two();
-        let each = count.div_ceil(u64::from(size));
-        let block = |index: u32| {
-            let first = (u64::from(index) * each).min(count);
-            first..(first + each).min(count)
-        };
-        let own: Vec<Cell> = (0..size).map(|index| self.fold_part(operands.clone(), block(index))).collect();
+        let blocks = self.blocks(count, size);
+        let own: Vec<Cell> =
+            blocks.iter().map(|block| self.fold_part(operands.clone(), block.clone())).collect();
         let mut done: Vec<Option<Cell>> = vec![None; size as usize];
-        if halves {
-            let mut value = own;
-            let steps = size.trailing_zeros();
-            for step in 0..steps {
-                let now = doubling::halving(self.me, size, step);
-                let send = now.send.clone().map(|index| value[index as usize]).collect();
-                self.program.send(now.partner, key(2, u64::from(step)), send);
-                let come = self.program.receive(now.partner, key(2, u64::from(step)), now.keep.len());
-                for (index, theirs) in now.keep.clone().zip(come) {
-                    let mine = value[index as usize];
-                    let pair = if now.partner < self.me { [theirs, mine] } else { [mine, theirs] };
-                    value[index as usize] = self.fold(pair.map(Item::Cell).to_vec(), block(index));
-                }
+        let mut carried = own[ring::reduce_scatter(self.me, size, 0).send as usize];
+        for step in 0..size - 1 {
+            let now = ring::reduce_scatter(self.me, size, step);
+            self.program.send(now.to, key(2, u64::from(step)), vec![carried]);
+            let theirs = self.program.receive(now.from, key(2, u64::from(step)), 1)[0];
+            let pair = vec![Item::Cell(theirs), Item::Cell(own[now.receive as usize])];
+            carried = self.fold(pair, blocks[now.receive as usize].clone());
+        }
+        done[self.me as usize] = Some(carried);
+        for step in 0..size - 1 {
+            let now = ring::allgather(self.me, size, step);
+            let cell = done[now.send as usize].expect("received in the step before");
+            self.program.send(now.to, key(3, u64::from(step)), vec![cell]);
+            done[now.receive as usize] = Some(self.program.receive(now.from, key(3, u64::from(step)), 1)[0]);
+        }
+        let done = done.into_iter().map(|cell| cell.expect("all blocks are here"));
+        blocks.into_iter().zip(done).collect()
+    }
+
+    /// Reduces by recursive halving among the core, to which the others gave theirs before. Returns the caller's number in
+    /// the core, and its blocks, of which its own is reduced over all.
+    fn halve(&mut self, operands: &[Item], nodes: &[u32], blocks: &[Range<u64>]) -> Option<(u32, Vec<Cell>)> {
+        let (size, core) = (nodes.len() as u32, blocks.len() as u32);
+        let rank = nodes.iter().position(|&node| node == self.me).expect("one of them") as u32;
+        let own = blocks.iter().map(|block| self.fold_part(operands.to_vec(), block.clone()));
+        let mut value: Vec<Cell> = own.collect();
+        let (number, represents) = match doubling::role(rank, size) {
+            doubling::Role::Extra { by } => {
+                self.program.send(nodes[by as usize], key(4, 0), value);
+                return None;
             }
-            done[self.me as usize] = Some(value[self.me as usize]);
-            for step in (0..steps).rev() {
-                let now = doubling::halving(self.me, size, step);
-                let send = now.keep.clone().map(|index| done[index as usize].expect("it has its half"));
-                let send = send.collect();
-                self.program.send(now.partner, key(3, u64::from(step)), send);
-                let come = self.program.receive(now.partner, key(3, u64::from(step)), now.send.len());
-                now.send.zip(come).for_each(|(index, cell)| done[index as usize] = Some(cell));
-            }
-        } else {
-            let mut carried = own[ring::reduce_scatter(self.me, size, 0).send as usize];
-            for step in 0..size - 1 {
-                let now = ring::reduce_scatter(self.me, size, step);
-                self.program.send(now.to, key(2, u64::from(step)), vec![carried]);
-                let theirs = self.program.receive(now.from, key(2, u64::from(step)), 1)[0];
-                let pair = vec![Item::Cell(theirs), Item::Cell(own[now.receive as usize])];
-                carried = self.fold(pair, block(now.receive));
-            }
-            done[self.me as usize] = Some(carried);
-            for step in 0..size - 1 {
-                let now = ring::allgather(self.me, size, step);
-                let cell = done[now.send as usize].expect("received in the step before");
-                self.program.send(now.to, key(3, u64::from(step)), vec![cell]);
-                done[now.receive as usize] =
-                    Some(self.program.receive(now.from, key(3, u64::from(step)), 1)[0]);
+            doubling::Role::Core { number, represents } => (number, represents),
+        };
+        if let Some(below) = represents {
+            let come = self.program.receive(nodes[below as usize], key(4, 0), blocks.len());
+            for ((mine, theirs), block) in value.iter_mut().zip(come).zip(blocks) {
+                *mine = self.fold([theirs, *mine].map(Item::Cell).to_vec(), block.clone());
             }
         }
-        (0..size).map(|index| (block(index), done[index as usize].expect("all blocks are here"))).collect()
+        for step in 0..core.trailing_zeros() {
+            let now = doubling::halving(number, core, step);
+            let partner = nodes[doubling::rank_of(now.partner, size) as usize];
+            let send = now.send.map(|index| value[index as usize]).collect();
+            self.program.send(partner, key(2, u64::from(step)), send);
+            let come = self.program.receive(partner, key(2, u64::from(step)), now.keep.len());
+            for (index, theirs) in now.keep.map(|index| index as usize).zip(come) {
+                let mine = value[index];
+                let pair = if now.partner < number { [theirs, mine] } else { [mine, theirs] };
+                value[index] = self.fold(pair.map(Item::Cell).to_vec(), blocks[index].clone());
+            }
+        }
+        Some((number, value))
+    }
+
+    /// Rabenseifner's allreduce: recursive halving, then an allgather by recursive doubling.
+    fn halve_and_double(&mut self, operands: &[Item], nodes: &[u32], count: u64) -> Vec<(Range<u64>, Cell)> {
+        let size = nodes.len() as u32;
+        let core = doubling::core_size(size);
+        let rank = nodes.iter().position(|&node| node == self.me).expect("one of them") as u32;
+        let blocks = self.blocks(count, core);
+        let done = match (self.halve(operands, nodes, &blocks), doubling::role(rank, size)) {
+            (Some((number, mut value)), doubling::Role::Core { represents, .. }) => {
+                for step in (0..core.trailing_zeros()).rev() {
+                    let now = doubling::halving(number, core, step);
+                    let partner = nodes[doubling::rank_of(now.partner, size) as usize];
+                    let send = now.keep.map(|index| value[index as usize]).collect();
+                    self.program.send(partner, key(3, u64::from(step)), send);
+                    let come = self.program.receive(partner, key(3, u64::from(step)), now.send.len());
+                    now.send.zip(come).for_each(|(index, cell)| value[index as usize] = cell);
+                }
+                if let Some(below) = represents {
+                    self.program.send(nodes[below as usize], key(5, 0), value.clone());
+                }
+                value
+            }
+            (_, doubling::Role::Extra { by }) => {
+                self.program.receive(nodes[by as usize], key(5, 0), blocks.len())
+            }
+            (None, _) => unreachable!("who is in the core has a number there"),
+        };
+        blocks.into_iter().zip(done).collect()
+    }
+
+    /// Rabenseifner's reduce: recursive halving, then a gather of the blocks along the same pairs. Returns all blocks
+    /// with their elements at node process `root`.
+    fn reduced_blocks_at(
+        &mut self,
+        root: u32,
+        from: &Range<u32>,
+        nodes: &[u32],
+        count: u64,
+    ) -> Option<Vec<(Range<u64>, Cell)>> {
+        let operands = self.operands(self.here(from), count);
+        let size = nodes.len() as u32;
+        let core = doubling::core_size(size);
+        // The last one is always in the core and represents nobody: so the root comes last.
+        let mut nodes = nodes.to_vec();
+        let last = nodes.iter().position(|&node| node == root).expect("the root takes part");
+        nodes.rotate_left(last + 1);
+        let blocks = self.blocks(count, core);
+        let (number, mut value) = self.halve(&operands, &nodes, &blocks)?;
+        for step in (0..core.trailing_zeros()).rev() {
+            let now = doubling::halving(number, core, step);
+            let partner = nodes[doubling::rank_of(now.partner, size) as usize];
+            if now.partner > number {
+                let send = now.keep.map(|index| value[index as usize]).collect();
+                self.program.send(partner, key(3, u64::from(step)), send);
+                return None;
+            }
+            let come = self.program.receive(partner, key(3, u64::from(step)), now.send.len());
+            now.send.zip(come).for_each(|(index, cell)| value[index as usize] = cell);
+        }
+        Some(blocks.into_iter().zip(value).collect())
     }
 
     /// Reduces a range of whole contributions.

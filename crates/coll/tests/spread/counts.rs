@@ -202,3 +202,31 @@ fn a_late_rank_of_a_reduction_delays_only_who_needs_it() {
         world.end(teams);
     }
 }
+
+#[test]
+fn halving_and_rotation_send_as_many_messages_as_their_authors_say() {
+    let mut random = Random::new(seed());
+    for nodes in 2..34u32 {
+        let world = World::new(Places::blocks(nodes * 2, 2), calm(random.below(1 << 60)), nodes);
+        let teams = world.join(&(0..nodes * 2).collect::<Vec<_>>(), 0);
+        for (operation, algorithm) in
+            [("alltoall", "bruck"), ("allreduce", "rabenseifner"), ("reduce", "rabenseifner")]
+        {
+            let hint = (format!("weft_{operation}_nodes_algorithm"), algorithm.into());
+            teams.iter().for_each(|team| team.hint_alike(core::slice::from_ref(&hint)));
+        }
+        let rounds = u64::from(nodes.next_power_of_two().trailing_zeros());
+        let core = 1 << nodes.ilog2();
+        let (extra, steps) = (u64::from(nodes) - core, u64::from(nodes.ilog2()));
+        let expected = [
+            (Call::Alltoall, u64::from(nodes) * rounds),
+            (Call::Allreduce, 2 * core * steps + 2 * extra),
+            (Call::Reduce, core * steps + core - 1 + extra),
+        ];
+        for (call, expected) in expected {
+            let case = case(call, random.below(u64::from(nodes)) as u32, 40, nodes * 2, &mut random);
+            assert_eq!(run(&world, &teams, &case, &mut random), expected, "{case:?}, {nodes} nodes");
+        }
+        world.end(teams);
+    }
+}

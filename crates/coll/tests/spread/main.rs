@@ -9,6 +9,8 @@ mod threads;
 mod world;
 
 use cases::{Case, Shape};
+use weft_base::collectives::{Algorithm, Collective, Level};
+use weft_coll::Call;
 use weft_transport::Places;
 use weft_transport::simulator::{Conditions, Random};
 use world::{World, seed};
@@ -74,5 +76,47 @@ fn operations_under_way_at_once_do_not_meet() {
             .collect();
         world.run_all(&teams, &cases, &mut random);
         world.end(teams);
+    }
+}
+
+/// Each collective's procedure.
+const CALLS: [(Collective, Call); 17] = [
+    (Collective::Barrier, Call::Barrier),
+    (Collective::Bcast, Call::Broadcast),
+    (Collective::Gather, Call::Gather),
+    (Collective::Gatherv, Call::Gatherv),
+    (Collective::Scatter, Call::Scatter),
+    (Collective::Scatterv, Call::Scatterv),
+    (Collective::Allgather, Call::Allgather),
+    (Collective::Allgatherv, Call::Allgatherv),
+    (Collective::Alltoall, Call::Alltoall),
+    (Collective::Alltoallv, Call::Alltoallv),
+    (Collective::Alltoallw, Call::Alltoallw),
+    (Collective::Reduce, Call::Reduce),
+    (Collective::Allreduce, Call::Allreduce),
+    (Collective::ReduceScatter, Call::ReduceScatter),
+    (Collective::ReduceScatterBlock, Call::ReduceScatterBlock),
+    (Collective::Scan, Call::Scan),
+    (Collective::Exscan, Call::Exscan),
+];
+
+#[test]
+fn every_algorithm_between_node_processes_gives_what_the_model_says() {
+    let mut random = Random::new(seed());
+    for nodes in 1..20 {
+        let ranks = nodes + random.below(u64::from(nodes) + 1) as u32;
+        let places = places(ranks, nodes, &mut random);
+        let hosts = 1 + random.below(u64::from(nodes)) as u32;
+        let world = World::new(places, Conditions::random(random.below(1 << 60), nodes), hosts);
+        for (collective, call) in CALLS {
+            for algorithm in Algorithm::of(collective, Level::Nodes) {
+                let teams = world.join(&world.ordered(ranks, &mut random), 0);
+                let key = format!("weft_{}_nodes_algorithm", collective.name());
+                teams.iter().for_each(|team| team.hint_alike(&[(key.clone(), algorithm.name().into())]));
+                let case = Case::new(call, Shape { size: ranks, split: 0 }, world.is_fast, &mut random);
+                world.run(&teams, &case, &mut random);
+                world.end(teams);
+            }
+        }
     }
 }
