@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 static volatile int zero;
@@ -31,8 +32,63 @@ static void *receive_for_ever(void *nothing) {
   return nothing;
 }
 
+// Does for so long that a deadlock would have been reported what can be taken for one from outside.
+static void *pass_time(void *how) {
+  double end = MPI_Wtime() + 1.5;
+  int found;
+  if (!strcmp(how, "sleeps")) usleep(1500000);
+  if (!strcmp(how, "computes")) while (MPI_Wtime() < end) zero = 0;
+  if (!strcmp(how, "polls"))
+    while (MPI_Wtime() < end) MPI_Iprobe(MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+  if (!strcmp(how, "reads")) {
+    struct itimerspec late = {.it_value = {.tv_sec = 1, .tv_nsec = 500000000}};
+    int timer = timerfd_create(CLOCK_MONOTONIC, 0);
+    long times;
+    timerfd_settime(timer, 0, &late, NULL);
+    if (read(timer, &times, sizeof times) != sizeof times) exit(5);
+  }
+  return NULL;
+}
+static void *pass_time_and_send(void *how) {
+  int rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  pass_time(how);
+  MPI_Send(&rank, 1, MPI_INT, rank, 7, MPI_COMM_WORLD);
+  return NULL;
+}
+
+// All wait for one rank, which is late.
+static void late(const char *how, int rank, int size) {
+  int value = 0;
+  pthread_t thread;
+  if (rank != 1) {
+    if (rank == 0 && !strcmp(how, "chatters"))
+      for (; value >= 0; MPI_Send(&value, 1, MPI_INT, 1, 7, MPI_COMM_WORLD))
+        MPI_Recv(&value, 1, MPI_INT, 1, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(&value, 1, MPI_INT, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return;
+  }
+  if (!strcmp(how, "chatters")) {
+    double end = MPI_Wtime() + 1.5;
+    do {
+      value = MPI_Wtime() < end ? 1 : -1;
+      MPI_Send(&value, 1, MPI_INT, 0, 8, MPI_COMM_WORLD);
+      MPI_Recv(&value, 1, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } while (value >= 0);
+  } else if (!strncmp(how, "thread ", 7)) {
+    pthread_create(&thread, NULL, pass_time_and_send, (void *)(how + 7));
+    MPI_Recv(&value, 1, MPI_INT, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    pthread_join(thread, NULL);
+  } else
+    pass_time((void *)how);
+  for (int other = 0; other < size; other++)
+    if (other != 1) MPI_Send(&value, 1, MPI_INT, other, 7, MPI_COMM_WORLD);
+}
+
 int main(int argc, char **argv) {
   const char *what = argc > 1 ? argv[1] : "";
+  // Some of the processes, if there are several.
+  if (argc > 2 && !strcmp(argv[2], "starts") && getpid() % 2) usleep(1500000);
   int rank, size, who = argc > 2 ? atoi(argv[2]) : 1, value = 100;
   int provided;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
@@ -77,7 +133,10 @@ int main(int argc, char **argv) {
   }
   if (!strcmp(what, "all")) return read_nowhere();
   if (!strcmp(what, "spin")) for (;;) zero = 0;
+  if (!strcmp(what, "late") && size > 1) late(argv[2], rank, size);
+  if (!strcmp(what, "deadlock of some") && rank > 0) receive_for_ever(NULL);
   if (!strcmp(what, "deadlock")) {
+    printf("before\n");
     if (rank == 0) MPI_Barrier(MPI_COMM_WORLD);
     else MPI_Recv(&value, 1, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   }

@@ -133,6 +133,16 @@ impl Block {
 pub enum Request {
     /// Answer with [`Report::Ranks`].
     DescribeRanks,
+    /// Answer with [`Report::Census`].
+    Census {
+        /// Comes back in the answer.
+        round: u32,
+    },
+    /// Write out what is buffered, and end.
+    End {
+        /// The exit code.
+        code: i32,
+    },
 }
 
 /// What a node process reports. `Crash` and `Frame` are written by a signal handler (`weft-diagnose`), which formats
@@ -190,6 +200,16 @@ pub enum Report {
     Ranks {
         /// One entry per rank.
         ranks: Vec<RankState>,
+    },
+    /// No rank of the node process can go on before something comes from another one. Sent once for each such state.
+    Rests,
+    /// Whether the node process rests (answer to [`Request::Census`]).
+    Census {
+        /// The number in the request.
+        round: u32,
+        /// If it does: a number that differs after anything has happened there, what it has sent to other node processes,
+        /// and what it has received from them.
+        rest: Option<(u64, u64, u64)>,
     },
     /// Checking mode has found a mistake of the program.
     Finding {

@@ -1,5 +1,6 @@
 //! The programs a user calls: `mpirun`, `weft`, and the compiler wrappers.
 
+pub mod census;
 pub mod check;
 pub mod flags;
 pub mod info;

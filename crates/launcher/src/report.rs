@@ -156,7 +156,7 @@ impl Printer {
             }
             Report::Finding { rank, message, calls } => self.finding(*rank, message, calls),
             Report::Failed { message } => eprintln!("mpirun: {message}"),
-            Report::Ended { .. } | Report::Attached => {}
+            Report::Ended { .. } | Report::Attached | Report::Rests | Report::Census { .. } => {}
         }
     }
 

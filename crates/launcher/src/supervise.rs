@@ -4,6 +4,7 @@
 //! process says how its part of the job ended; what it could not say (it was killed) its wait status does.
 #![allow(unsafe_code)] // signalfd, poll and kill.
 
+use crate::census::{Census, Member, Next, Rest};
 use crate::flags::Stop;
 use crate::output::Forwarder;
 use crate::plan::{Kind, Plan};
@@ -74,6 +75,9 @@ struct Supervisor {
     asked: usize,
     /// What those ranks are doing whose node processes have answered.
     states: Vec<RankState>,
+    /// Whether the ranks are in a deadlock: while they are asked what they are doing, and who decides.
+    is_deadlock: bool,
+    census: Census,
     killed: bool,
     signalled: Option<i32>,
     findings_fail: bool,
@@ -110,6 +114,7 @@ pub fn supervise(nodes: Vec<Node>, plan: &Plan) -> Result<i32, Stop> {
             status: None,
         }
     };
+    let first = |kind| if kind == Kind::Threads { Member::Busy } else { Member::Absent };
     let mut supervisor = Supervisor {
         nodes: nodes.into_iter().zip(&plan.nodes).map(watch).collect(),
         printer: Printer::default(),
@@ -120,6 +125,8 @@ pub fn supervise(nodes: Vec<Node>, plan: &Plan) -> Result<i32, Stop> {
         timeout: plan.timeout,
         asked: 0,
         states: Vec::new(),
+        is_deadlock: false,
+        census: Census::new(plan.nodes.iter().map(|node| first(node.kind)).collect()),
         killed: false,
         signalled: None,
         findings_fail: plan.findings_fail,
@@ -225,13 +232,46 @@ impl Supervisor {
         eprintln!("mpirun: the job did not end within {seconds} s (--timeout)");
         self.code.get_or_insert(TIMED_OUT);
         self.kill_at.get_or_insert(Instant::now() + GRACE);
-        let Ok(mut request) = serde_json::to_vec(&Request::DescribeRanks) else { return };
-        request.push(b'\n');
-        let ask = |node: &mut Watched| node.is_attached && node.node.control.write_all(&request).is_ok();
-        self.asked = self.alive().map(ask).filter(|asked| *asked).count();
+        self.asked = self.ask(&Request::DescribeRanks);
         if self.asked == 0 {
             self.kill();
         }
+    }
+
+    /// Sends a request to all that take part; returns to how many.
+    fn ask(&mut self, request: &Request) -> usize {
+        let Ok(mut line) = serde_json::to_vec(request) else { return 0 };
+        line.push(b'\n');
+        let ask = |node: &mut Watched| node.is_attached && node.node.control.write_all(&line).is_ok();
+        self.alive().map(ask).filter(|asked| *asked).count()
+    }
+
+    /// Goes on with the census.
+    fn count(&mut self, next: Next) {
+        match next {
+            // One node process sees its deadlocks itself.
+            _ if self.code.is_some() || self.nodes.len() == 1 => {}
+            Next::Wait => {}
+            Next::Ask(round) => {
+                self.ask(&Request::Census { round });
+            }
+            Next::Deadlock => {
+                self.is_deadlock = true;
+                self.code = Some(DEADLOCK);
+                self.kill_at = Some(Instant::now() + GRACE);
+                self.asked = self.ask(&Request::DescribeRanks);
+            }
+        }
+    }
+
+    /// All have said what their ranks are doing.
+    fn end_deadlock(&mut self) {
+        let mut ranks = std::mem::take(&mut self.states);
+        ranks.sort_by_key(|state| state.rank);
+        self.printer.print(&Report::Deadlock { ranks });
+        self.is_deadlock = false;
+        self.kill_at = Some(Instant::now() + GRACE);
+        self.ask(&Request::End { code: DEADLOCK });
     }
 
     /// Notes the job's exit code, if none is known yet, and gives the node processes time to go.
@@ -310,17 +350,32 @@ impl Supervisor {
                 if self.nodes.len() == 1 {
                     self.settle(code & 0xff, GRACE);
                 }
+                let next = self.census.set(index, Member::Gone);
+                self.count(next);
             }
             Report::Ranks { ranks } => {
                 self.states.extend(ranks);
                 self.asked = self.asked.saturating_sub(1);
-                if self.asked == 0 {
-                    self.kill();
+                match (self.asked, self.is_deadlock) {
+                    (0, true) => self.end_deadlock(),
+                    (0, false) => self.kill(),
+                    _ => {}
                 }
             }
             Report::Attached => {
                 node.is_attached = true;
+                let next = self.census.set(index, Member::Busy);
+                self.count(next);
                 self.notice_absent();
+            }
+            Report::Rests => {
+                let next = self.census.set(index, Member::Resting);
+                self.count(next);
+            }
+            Report::Census { round, rest } => {
+                let rest = rest.map(|(mark, sent, received)| Rest { mark, sent, received });
+                let next = self.census.answer(index, round, rest);
+                self.count(next);
             }
             Report::Frame { .. } | Report::CrashEnd | Report::Finding { .. } => {}
         }
@@ -338,6 +393,8 @@ impl Supervisor {
                 if self.code.is_none() && !self.nodes[index].has_reported {
                     self.unreported_end(index, status);
                 }
+                let next = self.census.set(index, Member::Gone);
+                self.count(next);
             }
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use weft_coll::Team;
 use weft_coll::hier::Exchange;
 use weft_comm::Group;
-use weft_sched::Source;
+use weft_sched::{Source, Traffic};
 use weft_transport::{Device, Nodes};
 
 static NODES: OnceLock<&'static Nodes> = OnceLock::new();
@@ -69,5 +69,10 @@ impl Source for Outside {
         if let Some(nodes) = nodes() {
             nodes.wake();
         }
+    }
+
+    fn rest(&self) -> Option<Traffic> {
+        let weft_transport::Traffic { sent, received } = nodes()?.rest()?;
+        Some(Traffic { sent, received })
     }
 }

@@ -86,12 +86,14 @@ fn attach(received: Received) -> Result<&'static Attached, String> {
     // Asks to be ended with whoever started it, which need not be mpirun itself.
     // SAFETY: a system call.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-    control.serve(|_| attached.describe()).map_err(|error| format!("cannot start a thread: {error}"))?;
+    control.serve(|| attached.describe()).map_err(|error| format!("cannot start a thread: {error}"))?;
     let _ = STACK.set(main_stack());
     let setup = weft_diagnose::Setup { fd: control.fd(), rank: own_rank, overflowed };
     weft_diagnose::install(setup).map_err(|error| format!("no stack for the crash handler: {error}"))?;
     findings::install();
     watch_main_thread();
+    weft_sched::count_all_threads();
+    control.tell_of_rest();
     control.send(&Report::Attached);
     Ok(attached)
 }
@@ -114,19 +116,12 @@ fn watch_main_thread() {
 
 extern "C" fn main_thread_ends(_: *mut c_void) {
     let watch = || {
-        while program_threads() > 1 {
+        while weft_sys::process::threads_not_named("weft-") > 1 {
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
         std::process::exit(0)
     };
     let _ = std::thread::Builder::new().name("weft-end".into()).spawn(watch);
-}
-
-/// Counts the threads of the process that are not the library's. The first is one of them, even when it has ended.
-fn program_threads() -> usize {
-    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return 0 };
-    let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm")).ok();
-    tasks.flatten().filter_map(name).filter(|name| !name.starts_with("weft-")).count()
 }
 
 fn own_rank() -> Option<u32> {

@@ -3,7 +3,13 @@
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::OnceLock;
 use weft_base::job::{Report, Request};
+
+use crate::node::{flush, leave_at_once};
+
+/// Where to say that the process rests.
+static TOLD: OnceLock<&'static Control> = OnceLock::new();
 
 /// The socket. Reports may be sent by any thread.
 #[derive(Debug)]
@@ -30,20 +36,41 @@ impl Control {
         }
     }
 
+    /// Says when the process rests.
+    pub fn tell_of_rest(&'static self) {
+        if TOLD.set(self).is_ok() {
+            weft_sched::on_rest(|_| {
+                if let Some(control) = TOLD.get() {
+                    control.send(&Report::Rests);
+                }
+            });
+        }
+    }
+
     /// Answers requests until `mpirun` is gone; then ends the process at once.
     pub fn serve(
         &'static self,
-        mut answer: impl FnMut(Request) -> Report + Send + 'static,
+        mut describe: impl FnMut() -> Report + Send + 'static,
     ) -> std::io::Result<()> {
         let socket = self.socket.try_clone()?;
         let serve = move || {
             for line in BufReader::new(socket).lines() {
                 let Ok(line) = line else { break };
-                if let Ok(request) = serde_json::from_str(&line) {
-                    self.send(&answer(request));
+                match serde_json::from_str(&line) {
+                    Ok(Request::DescribeRanks) => self.send(&describe()),
+                    Ok(Request::Census { round }) => {
+                        let rest = weft_sched::rest_or_tell();
+                        let rest = rest.map(|rest| (rest.mark, rest.traffic.sent, rest.traffic.received));
+                        self.send(&Report::Census { round, rest });
+                    }
+                    Ok(Request::End { code }) => {
+                        flush();
+                        leave_at_once(code)
+                    }
+                    Err(_) => {}
                 }
             }
-            crate::node::leave_at_once(1)
+            leave_at_once(1)
         };
         std::thread::Builder::new().name("weft-control".into()).stack_size(128 * 1024).spawn(serve).map(drop)
     }

@@ -112,7 +112,7 @@ impl Held {
             description,
         }));
         JOB.store(core::ptr::from_ref(held).cast_mut(), Ordering::Release);
-        control.serve(|_| held.describe()).map_err(|error| format!("cannot start a thread: {error}"))?;
+        control.serve(|| held.describe()).map_err(|error| format!("cannot start a thread: {error}"))?;
         limits::check_threads(held.own.len() as u32, threads::uses_kernel_scheduler())?;
         let setup =
             weft_diagnose::Setup { fd: control.fd(), rank: crashed_rank, overflowed: threads::overflowed };
@@ -122,9 +122,8 @@ impl Held {
         held.announce_program();
         threads::start(&held.description, &held.own)?;
         held.load()?;
-        if held.own.len() as u32 == ranks {
-            threads::loaded();
-        }
+        threads::loaded();
+        control.tell_of_rest();
         Ok(held)
     }
 

@@ -115,6 +115,12 @@ pub(crate) fn any_belong() -> bool {
     BELONGING.load(Ordering::SeqCst) > 0
 }
 
+/// Adds the sleeps of all threads that are in one, whoever they belong to.
+pub(crate) fn all_sleeps(found: &mut Vec<(*const Thread, u32)>) {
+    let all = ALL.lock().clone();
+    found.extend(all.into_iter().filter_map(|thread| Some((core::ptr::from_ref(thread), thread.sleep()?))));
+}
+
 /// Adds the sleep each foreign thread that belongs to a rank is in. Returns false if one does not sleep, or is only
 /// announced so far.
 pub(crate) fn sleeps(found: &mut Vec<(*const Thread, u32)>) -> bool {

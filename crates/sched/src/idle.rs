@@ -19,6 +19,7 @@ use std::sync::OnceLock;
 
 use weft_sys::process::SignalsBlocked;
 
+use crate::census::{Polling, Traffic, Watch};
 use crate::pool::pool;
 
 /// What brings wake-ups from outside of the process. All functions may be called by many threads at once.
@@ -32,7 +33,16 @@ pub trait Source: Sync {
 
     /// Wakes all who sleep in [`Source::sleep`]. Cheap if nobody does.
     fn wake(&self);
+
+    /// Returns what has come and gone so far, if nothing is on its way within this process, and nothing waits to be polled
+    /// for. Nothing if that cannot be known.
+    fn rest(&self) -> Option<Traffic> {
+        None
+    }
 }
+
+/// How the names of the library's own threads begin.
+pub(crate) const OWN_THREADS: &str = "weft-";
 
 static SOURCE: OnceLock<&'static dyn Source> = OnceLock::new();
 /// Other processes need the cores.
@@ -48,8 +58,8 @@ const LIMIT: Duration = Duration::from_secs(1);
 /// Says what brings wake-ups from outside, and whether the cores are `crowded`: taken by more processes of the job than
 /// there are cores. Then who waits gives its core away before it looks again. Once per process; call it before ranks run.
 ///
-/// A process with a source reports no deadlock: whether somebody elsewhere will still send, it cannot know. That would need
-/// a census over all processes of the job, with the messages on their way between them counted.
+/// A process with a source reports no deadlock by itself: whether somebody elsewhere will still send, it cannot know. It
+/// says when it rests; see [`on_rest`](crate::on_rest).
 pub fn set_source(source: &'static dyn Source, crowded: bool) {
     if SOURCE.set(source).is_err() {
         return;
@@ -85,7 +95,7 @@ pub(crate) fn is_crowded() -> bool {
 /// Sleeps in the source while `is_idle`.
 pub(crate) fn sleep(source: &dyn Source, is_idle: &dyn Fn() -> bool) {
     while is_idle() {
-        if !source.poll() {
+        if !Polling::poll(source) {
             SERVING.fetch_add(1, Ordering::Relaxed);
             source.sleep(LIMIT, is_idle);
             SERVING.fetch_sub(1, Ordering::Relaxed);
@@ -125,13 +135,14 @@ const IN_VAIN: u32 = 200;
 fn progress() {
     let Some(source) = source() else { return };
     let mut pause = OFTEN;
+    let mut watch = Watch::default();
     loop {
         std::thread::sleep(pause);
         let mut found = false;
         if SERVING.load(Ordering::Relaxed) == 0 {
             let mut vain = 0;
             while vain < IN_VAIN {
-                if source.poll() {
+                if Polling::poll(source) {
                     found = true;
                     vain = 0;
                 } else if !found {
@@ -143,5 +154,10 @@ fn progress() {
             }
         }
         pause = if found { OFTEN } else { (pause * 2).min(RARELY) };
+        if found {
+            watch.disturbed();
+        } else if pause == RARELY {
+            watch.look();
+        }
     }
 }

@@ -21,6 +21,8 @@ mod state;
 mod models;
 
 #[cfg(not(loom))]
+mod census;
+#[cfg(not(loom))]
 mod context;
 #[cfg(not(loom))]
 mod foreign;
@@ -41,6 +43,8 @@ mod wait_set;
 #[cfg(not(loom))]
 mod worker;
 
+#[cfg(not(loom))]
+pub use census::{Rest, Traffic, count_all_threads, on_rest, rest, rest_or_tell};
 #[cfg(not(loom))]
 pub use foreign::{announce, any_announced, inherit, withdraw};
 #[cfg(not(loom))]

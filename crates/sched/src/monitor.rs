@@ -11,7 +11,7 @@
 //!
 //! When all workers sleep the monitor sleeps too; the first that wakes wakes it.
 //!
-//! When nobody can ever wake anybody, it says so: see `census`. Under the kernel scheduler that is all it does.
+//! When nobody can ever wake anybody, it says so: see [`census`](crate::census). Under the kernel scheduler that is all it does.
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use core::time::Duration;
@@ -19,10 +19,9 @@ use core::time::Duration;
 use weft_sys::futex;
 use weft_sys::process::{Activity, activity};
 
-use crate::foreign;
 use crate::pool::{Pool, pool};
-use crate::thread::{Life, Thread};
 use crate::worker::Worker;
+use crate::{census, foreign};
 
 const TICK: Duration = Duration::from_millis(2);
 
@@ -46,14 +45,13 @@ impl Word {
 }
 
 static REPORT: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
-static EXPECTED: AtomicU32 = AtomicU32::new(0);
 
 pub(crate) fn set_report(report: fn()) {
     REPORT.store(report as *mut (), Ordering::Release);
 }
 
 pub(crate) fn expect(expected: bool) {
-    EXPECTED.fetch_add(if expected { 1 } else { u32::MAX }, Ordering::SeqCst);
+    census::expect(expected);
     if !expected && let Some(pool) = pool() {
         // All may wait already.
         pool.monitor.wake();
@@ -77,7 +75,7 @@ pub(crate) fn run(pool: &'static Pool) -> ! {
             // Before the census: what changes its result wakes the monitor.
             pool.monitor.0.store(1, Ordering::SeqCst);
             core::sync::atomic::fence(Ordering::SeqCst);
-            if !reported && is_deadlock(pool) {
+            if !reported && wants_report() && census::is_deadlock(pool) {
                 reported = true;
                 report();
             }
@@ -99,7 +97,7 @@ pub(crate) fn watch(pool: &'static Pool) -> ! {
     let mut reported = false;
     loop {
         std::thread::sleep(CENSUS);
-        if !reported && is_deadlock(pool) {
+        if !reported && wants_report() && census::is_deadlock(pool) {
             reported = true;
             report();
         }
@@ -109,46 +107,8 @@ pub(crate) fn watch(pool: &'static Pool) -> ! {
 /// How often threads that fall asleep without telling are looked at.
 const CENSUS: Duration = Duration::from_millis(200);
 
-/// Who waits: for each worker how often it has switched, for each thread without one which sleep it is in.
-#[derive(PartialEq)]
-struct Census {
-    switches: Vec<u32>,
-    sleeps: Vec<(*const Thread, u32)>,
-}
-
-/// Tells whether nobody can ever wake anybody.
-///
-/// A census looks at one after another, so what it saw asleep may have been woken by what it looks at later, or by a rank
-/// that was just being created. Two equal ones settle it: a worker that has not switched and a thread that is in the same
-/// sleep rested from the one to the other, so there was a moment between them at which all did, and only they wake each
-/// other.
-fn is_deadlock(pool: &'static Pool) -> bool {
-    census(pool).is_some_and(|first| census(pool).is_some_and(|second| first == second))
-}
-
-/// Takes a census; `None` if a worker or a thread of a rank does not rest, or if others are announced who could wake one.
-fn census(pool: &'static Pool) -> Option<Census> {
-    // Others could still send.
-    if crate::idle::source().is_some() {
-        return None;
-    }
-    let possible =
-        !REPORT.load(Ordering::Acquire).is_null() && EXPECTED.load(Ordering::SeqCst) == 0 && pool.alive() > 0;
-    if !possible {
-        return None;
-    }
-    let rest = |worker: &Worker| (worker.is_asleep() && worker.nothing_waits()).then(|| worker.switches());
-    let switches = pool.all_workers().iter().map(rest).collect::<Option<Vec<u32>>>()?;
-    let mut sleeps = Vec::new();
-    for thread in pool.threads().iter().filter(|thread| thread.life() == Life::Alive) {
-        if !thread.on_workers {
-            sleeps.push((core::ptr::from_ref(thread), thread.sleep()?));
-        } else if thread.is_running() {
-            // A rank that is being created makes itself runnable soon.
-            return None;
-        }
-    }
-    foreign::sleeps(&mut sleeps).then_some(Census { switches, sleeps })
+fn wants_report() -> bool {
+    !REPORT.load(Ordering::Acquire).is_null()
 }
 
 fn report() {

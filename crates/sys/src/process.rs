@@ -32,6 +32,14 @@ pub fn activity(kernel_thread: u32) -> Activity {
     }
 }
 
+/// Counts the kernel threads of this process whose names do not begin with `prefix`. The first one is counted even when it
+/// has ended. 0 if they cannot be known.
+pub fn threads_not_named(prefix: &str) -> usize {
+    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return 0 };
+    let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm")).ok();
+    tasks.flatten().filter_map(name).filter(|name| !name.starts_with(prefix)).count()
+}
+
 /// Returns the soft limit of the stack size (RLIMIT_STACK), or none if unlimited or unknown.
 pub fn stack_limit() -> Option<usize> {
     soft_limit(libc::RLIMIT_STACK)

@@ -33,6 +33,15 @@ pub struct Capabilities {
     pub remote_read: bool,
 }
 
+/// How much went through a device, in a unit of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Traffic {
+    /// What was sent to other processes.
+    pub sent: u64,
+    /// What was received from them, and has been delivered.
+    pub received: u64,
+}
+
 /// Why a message was not taken. The caller still has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refusal {
@@ -184,6 +193,14 @@ pub trait Device: Send + Sync {
 
     /// Wakes whoever sleeps in [`Device::sleep`]. Cheap if nobody does.
     fn wake(&self);
+
+    /// Returns what went through, if nothing rests in the device now: nothing that has arrived and was not delivered, nothing
+    /// that was started and has not left. `None` if something does, or if a device cannot tell. Once all processes of a job
+    /// rest, the sums of both numbers over all of them are equal; what has been sent and neither been received nor is seen
+    /// by the receiver to have arrived makes them differ.
+    fn rest(&self) -> Option<Traffic> {
+        None
+    }
 
     /// Says that this process ends in order: its end is no loss to its peers, which still get what it has sent.
     fn leave(&self) {}

@@ -35,7 +35,9 @@ mod places;
 mod routes;
 pub mod simulator;
 
-pub use device::{Arriving, Capabilities, Channel, Device, Handler, MAX_HEADER, Node, Placement, Refusal};
+pub use device::{
+    Arriving, Capabilities, Channel, Device, Handler, MAX_HEADER, Node, Placement, Refusal, Traffic,
+};
 pub use nodes::{Nobody, Nodes};
 pub use places::{Place, Places};
 pub use routes::Routes;

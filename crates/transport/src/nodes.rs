@@ -1,6 +1,6 @@
 //! A job's node processes as one of them sees them: the device, the places, and who handles which channel.
 
-use crate::{Arriving, Channel, Device, Handler, Node, Placement, Places, Routes};
+use crate::{Arriving, Channel, Device, Handler, Node, Placement, Places, Routes, Traffic};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -119,6 +119,11 @@ impl Nodes {
     pub fn sleep(&self, limit: Duration, is_idle: &dyn Fn() -> bool) {
         let limit = if self.is_idle() { limit } else { limit.min(IMPATIENCE) };
         self.routes.sleep(limit, is_idle);
+    }
+
+    /// Returns what came and went, if nothing is on its way in this process: see [`Device::rest`].
+    pub fn rest(&self) -> Option<Traffic> {
+        if self.is_idle() { self.routes.rest() } else { None }
     }
 
     /// Wakes who sleeps in [`Nodes::sleep`].

@@ -12,7 +12,7 @@
 //! in the device, and sees to what arrives. While others poll it does not look, so that it takes no core from them.
 #![allow(unsafe_code)] // Passes memory by address, as the interface does.
 
-use crate::{Arriving, Capabilities, Channel, Device, Handler, Node, Placement, Refusal};
+use crate::{Arriving, Capabilities, Channel, Device, Handler, Node, Placement, Refusal, Traffic};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -376,6 +376,11 @@ impl Device for Routes {
 
     fn wake(&self) {
         self.first.device.wake();
+    }
+
+    fn rest(&self) -> Option<Traffic> {
+        // Further devices have threads of their own, which may be at work.
+        if !self.more.is_empty() { None } else { self.first.device.rest() }
     }
 
     fn leave(&self) {

@@ -10,7 +10,7 @@ use weft_base::constants::MPI_ERR_INTERN;
 use weft_sync::{CachePadded, Lock};
 use weft_sys::clock;
 use weft_sys::shared::{self, Identity, Mapping};
-use weft_transport::{Capabilities, Channel, Device, Handler, MAX_HEADER, Node, Refusal};
+use weft_transport::{Capabilities, Channel, Device, Handler, MAX_HEADER, Node, Refusal, Traffic};
 
 use super::incoming::{Announced, Incoming};
 use super::layout::{MAX_NODES, Shape};
@@ -596,6 +596,15 @@ impl Device for SegmentDevice {
 
     fn wake(&self) {
         self.call(self.map.node);
+    }
+
+    fn rest(&self) -> Option<Traffic> {
+        // Nobody delivers while this is held.
+        let incoming = self.incoming.try_lock()?;
+        let rests = incoming.rests() && !self.is_ready() && self.waiting_count.load(Ordering::SeqCst) == 0;
+        // What was sent is in the receiver's memory, who sees it: nothing is ever on its way elsewhere.
+        let count = incoming.delivered();
+        rests.then_some(Traffic { sent: count, received: count })
     }
 
     fn leave(&self) {

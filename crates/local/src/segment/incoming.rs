@@ -74,6 +74,8 @@ pub(crate) struct Incoming {
     /// Whose pairs were announced, in that order.
     sources: Vec<Node>,
     deaths: u32,
+    /// How often something was delivered.
+    delivered: u64,
 }
 
 // SAFETY: the pointers lead into the segment, or to memory that handlers gave for use by any thread.
@@ -81,7 +83,12 @@ unsafe impl Send for Incoming {}
 
 impl Incoming {
     pub fn new(nodes: u32) -> Self {
-        Self { peers: (0..nodes).map(|_| Peer::default()).collect(), sources: Vec::new(), deaths: 0 }
+        Self {
+            peers: (0..nodes).map(|_| Peer::default()).collect(),
+            sources: Vec::new(),
+            deaths: 0,
+            delivered: 0,
+        }
     }
 
     /// Delivers what has arrived; a bounded number of messages of each source. Calls `room_made` for senders that wait
@@ -101,7 +108,19 @@ impl Incoming {
         if map.area(map.node).mailbox.is_ready() {
             moved |= self.poll_mailbox(map, announced, handler, lost);
         }
+        self.delivered += u64::from(moved);
         moved
+    }
+
+    /// Returns a number that grows when something is delivered.
+    pub fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// Tells whether no payload is being placed.
+    pub fn rests(&self) -> bool {
+        let rests = |peer: &Peer| peer.lost || peer.placing.iter().all(Option::is_none);
+        self.peers.iter().all(rests)
     }
 
     /// Returns those that have been found dead since the last call, after delivering everything they sent.
