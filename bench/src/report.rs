@@ -193,14 +193,18 @@ fn collective_checks(samples: &Samples) -> Vec<Check> {
             continue;
         };
         let bar = match (key.size, bytes) {
-            (2, _) => 1.0,
+            (2 | 8 | 128, _) => 1.0,
             (32, 0 | 8) => 40.0,
             (32, 65536) => 5.0,
             (32, 1048576) => 2.0,
             _ => continue,
         };
+        // What no implementation can exceed that copies the data at all.
+        let most =
+            samples.ratio((&peer, &key.what, key.size), (MACHINE, &format!("floor-{}", key.what), key.size));
+        let most = most.map_or_else(String::new, |most| format!(" (copies alone {:.1})", most.median));
         checks.push(Check {
-            what: format!("{}, {} ranks: {peer} / weft", key.what, key.size),
+            what: format!("{}, {} ranks: {peer} / weft{most}", key.what, key.size),
             value: samples.ratio((&peer, &key.what, key.size), (WEFT, &key.what, key.size)),
             unit: "x",
             bar: Bar::AtLeast(bar),
@@ -263,7 +267,7 @@ pub fn print(session: &Session) {
             );
         }
     }
-    println!("\n{:<58} {:>9} {:>21} {:>9}", "bar", "median", "low .. high", "");
+    println!("\n{:<66} {:>9} {:>21} {:>9}", "bar", "median", "low .. high", "");
     for check in checks(samples) {
         let (value, spread, verdict) = match check.value {
             Some(s) => (
@@ -273,7 +277,7 @@ pub fn print(session: &Session) {
             ),
             None => ("-".into(), String::new(), "not measured"),
         };
-        println!("{:<58} {value:>12} {spread:>21} {:>9} {verdict}", check.what, check.bar.text());
+        println!("{:<66} {value:>12} {spread:>21} {:>9} {verdict}", check.what, check.bar.text());
     }
     for (what, why) in &session.failures {
         println!("failed: {what}: {why}");
@@ -319,6 +323,7 @@ mod tests {
                 (MACHINE, "handoff-two-lines", 0, 60.0),
                 (WEFT, "latency", 8, 65.0),
                 ("slow", "latency", 8, 1000.0),
+                ("slow", "bcast-65536", 32, 240_000.0),
                 ("fast", "latency", 8, 130.0),
                 (MACHINE, "memcpy-fresh", 32768, 950.0),
                 (WEFT, "message-fresh", 32768, 1100.0),
@@ -378,6 +383,8 @@ mod tests {
         session.samples.add(MACHINE, "floor-bcast-65536", 32, 0, 60_000.0);
         session.samples.add(WEFT, "bcast-65536", 32, 0, 100_000.0);
         let checks = checks(&session.samples);
+        let peer = checks.iter().find(|c| c.what.starts_with("bcast-65536, 32 ranks: slow / weft")).unwrap();
+        assert!(peer.what.ends_with("(copies alone 4.0)") && !peer.bar.holds(peer.value.unwrap().median));
         let floor =
             checks.iter().find(|c| c.what.starts_with("bcast-65536, 32 ranks: copies alone")).unwrap();
         assert!(

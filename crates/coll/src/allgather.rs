@@ -7,6 +7,7 @@ use crate::operation::Buffers;
 use crate::pattern;
 use crate::rendezvous::Nothing;
 use crate::selection::{self, Algorithm};
+use crate::stores::Stores;
 use crate::team::Team;
 use core::ptr::null_mut;
 use weft_base::Result;
@@ -103,9 +104,11 @@ impl Team {
         mine: Data<'_>,
         receive: impl Fn(u32) -> Data<'a>,
     ) -> Result {
+        let size = u64::from(self.size());
+        let stores = Stores::of(bytes * size * size, bytes);
         self.exchange(Description::new(call, None, bytes), &mine, |peers| {
             pattern::rotation(self.rank(), self.size())
-                .try_for_each(|rank| peers.get(rank).copy_to(&receive(rank)))
+                .try_for_each(|rank| peers.get(rank).copy_by(stores, &receive(rank)))
         })
     }
 }

@@ -5,6 +5,7 @@ use crate::buffer::{Data, Operator};
 use crate::call::{Call, Description};
 use crate::reduction::{Frame, Slotted, reduce_range, segment};
 use crate::selection::{self, Algorithm};
+use crate::stores::Stores;
 use crate::team::Team;
 use core::ptr::null_mut;
 use weft_base::Result;
@@ -39,12 +40,14 @@ impl Team {
                 self.exchange(call, &Frame { send, receive: Some(receive) }, |peers| {
                     let step = self.step(Call::Allreduce, send.bytes());
                     let range = segment(self, step, send.count(), datatype);
+                    let piece = ((range.end - range.start) * datatype.size()).min(step.block.into());
+                    let stores = Stores::of(receive.bytes() * u64::from(self.size()), piece);
                     reduce_range(self, step, peers, operator, range, |part, result| {
                         // A rank's segment of every buffer is read and written by that rank alone, so results may
                         // replace the contributions of ranks that receive in place.
                         for rank in 0..self.size() {
                             let target = peers.get(rank).receive.expect("every rank receives");
-                            let _ = result.copy_to(&target.part(part.start, part.end - part.start));
+                            let _ = result.copy_by(stores, &target.part(part.start, part.end - part.start));
                         }
                     });
                     Ok(())

@@ -7,6 +7,7 @@ use crate::operation::Buffers;
 use crate::pattern;
 use crate::rendezvous::Nothing;
 use crate::selection::{self, Algorithm};
+use crate::stores::Stores;
 use crate::team::Team;
 use core::ptr::null_mut;
 use weft_base::Result;
@@ -84,10 +85,13 @@ impl Team {
             return send(0).copy_to(&receive(0));
         }
         self.exchange(Description::new(call, None, 0), &Frame { part: send }, |peers| {
+            let size = u64::from(self.size());
+            let received: u64 = (0..self.size()).map(|rank| receive(rank).bytes()).sum();
+            let stores = Stores::of(received * size, received / size);
             // All parts are copied even if one does not fit, so that others' errors do not depend on the order.
             let mut result = Ok(());
             for rank in pattern::rotation(self.rank(), self.size()) {
-                result = result.and((peers.get(rank).part)(self.rank()).copy_to(&receive(rank)));
+                result = result.and((peers.get(rank).part)(self.rank()).copy_by(stores, &receive(rank)));
             }
             result
         })

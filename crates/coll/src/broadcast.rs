@@ -13,6 +13,7 @@ use crate::offer::Place;
 use crate::rendezvous::Nothing;
 use crate::selection::{self, Algorithm};
 use crate::shared::Lent;
+use crate::stores::Stores;
 use crate::team::{Round, Team};
 use core::ptr::{from_ref, null_mut};
 use weft_base::Result;
@@ -73,10 +74,11 @@ impl Team {
     /// Copies what the root lends, of whom `frame` is.
     fn read_lent(&self, round: &Round<'_>, frame: *mut (), data: &Data<'_>) -> Result {
         let lent = round.lent();
+        let stores = Stores::of(data.bytes() * u64::from(self.size()), data.bytes());
         let place = lent.offer.begin();
         let result = match place {
             // SAFETY: in this call a frame is the root's `Data`; the root keeps it, and its buffer, until the reading ends.
-            Place::Buffer => unsafe { &*frame.cast::<Data<'_>>() }.copy_to(data),
+            Place::Buffer => unsafe { &*frame.cast::<Data<'_>>() }.copy_by(stores, data),
             Place::Aside => match lent.aside() {
                 // SAFETY: the slice has that many bytes.
                 Some(aside) => unsafe { data.unpack(aside.bytes().as_ptr(), aside.bytes().len() as u64) },

@@ -1,6 +1,7 @@
 //! A buffer of the user: address, count and datatype.
 #![allow(unsafe_code)] // The one place where user buffers are read and written.
 
+use crate::stores::Stores;
 use core::ffi::c_void;
 use weft_base::constants::MPI_ERR_TRUNCATE;
 use weft_base::{Error, Result, abi};
@@ -213,12 +214,25 @@ impl<'a> Data<'a> {
     /// `MPI_ERR_TRUNCATE` if it does not fit.
     #[inline]
     pub(crate) fn copy_to(&self, other: &Data<'_>) -> Result {
+        self.copy_by(Stores::Cached, other)
+    }
+
+    /// Copies the data into another buffer as [`Data::copy_to`] does, with given stores if both are without gaps.
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    pub(crate) fn copy_by(&self, stores: Stores, other: &Data<'_>) -> Result {
         let (bytes, room) = (self.bytes(), other.bytes());
         if bytes != 0 && room != 0 && !self.is_at(other) {
             // SAFETY: both buffers by the constructor's contract.
             unsafe {
                 if self.datatype.is_dense() && other.datatype.is_dense() {
-                    core::ptr::copy_nonoverlapping(self.address, other.address, bytes.min(room) as usize);
+                    let length = bytes.min(room) as usize;
+                    match stores {
+                        Stores::Cached => core::ptr::copy_nonoverlapping(self.address, other.address, length),
+                        Stores::Streaming => weft_datatype::stream(self.address, other.address, length),
+                    }
                     return if bytes > room { Err(truncated(bytes, room)) } else { Ok(()) };
                 }
                 weft_datatype::copy(

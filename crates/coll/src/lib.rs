@@ -9,6 +9,7 @@
 //! - [`offer`]: a root lends its buffer and takes it back. `aside`: copies for those who come late.
 //! - `shared`: what the ranks of a communicator share, and the registry where they find it.
 //! - `team`: rounds as the operations use them: slots, exchanges of addresses, detection of mismatched calls.
+//! - `stores`: when copies go past the caches.
 //! - `pattern`: pure arithmetic (segments, order of peers; trees, rings, doubling for ranks that send messages). `selection`: which algorithm runs, by size.
 //! - one file per operation: its blocking form.
 //!
@@ -60,6 +61,7 @@ mod schedule;
 mod selection;
 mod shared;
 mod spread;
+mod stores;
 mod team;
 
 pub use buffer::{Data, Operator};
