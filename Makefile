@@ -32,7 +32,7 @@ $(BUILD)/lib/weft/weft-tune-kernel: crates/launcher/kernels/tune.c
 
 # What a fresh machine may lack.
 TOOLS := gcc g++ python3
-TEST_TOOLS := $(TOOLS) git gfortran nm:binutils cmake gdb
+TEST_TOOLS := $(TOOLS) git gfortran nm:binutils cmake gdb munged:munge slurmctld slurmd srun:slurm-client
 
 run:
 	@.ci/setup $(TOOLS)

@@ -19,11 +19,22 @@ const SIGNALS: [c_int; 7] =
 /// Room for the handler: the unwinder's tables of registers are what takes it.
 const ALTERNATE_STACK: usize = 128 * 1024;
 
+/// How a crash is reported.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// As [`weft_base::job::Report`]s, for `mpirun`.
+    Records,
+    /// As text, for people.
+    Text,
+}
+
 /// What the handler asks of its surroundings. All must be safe in a signal handler.
 #[derive(Clone, Copy)]
 pub struct Setup {
     /// Where reports go.
     pub fd: i32,
+    /// And how.
+    pub form: Form,
     /// Returns the calling thread's rank.
     pub rank: fn() -> Option<u32>,
     /// Returns lowest address and size of the calling thread's stack if `address`, where the stack pointer is
@@ -116,7 +127,20 @@ extern "C" fn handle(signal: c_int, information: *mut libc::siginfo_t, context: 
         (information.si_code, information.si_addr() as usize, registers(&*context.cast::<libc::ucontext_t>()))
     };
     if let Some(setup) = SETUP.get() {
-        report(setup, signal, code, address, (program_counter, stack_pointer));
+        let from_kernel = code > 0 && (signal == libc::SIGSEGV || signal == libc::SIGBUS);
+        let crash = Crash {
+            rank: (setup.rank)(),
+            signal,
+            code,
+            address,
+            stack: from_kernel.then(|| (setup.overflowed)(address, stack_pointer)).flatten(),
+            counter: program_counter,
+            pointer: stack_pointer,
+        };
+        match setup.form {
+            Form::Records => report(setup.fd, &crash),
+            Form::Text => crate::text::report(setup.fd, &crash),
+        }
     }
     // SAFETY: restores the default action; signals itself if the crash will not come again by itself.
     unsafe {
@@ -127,31 +151,43 @@ extern "C" fn handle(signal: c_int, information: *mut libc::siginfo_t, context: 
     }
 }
 
-fn report(setup: &Setup, signal: c_int, code: c_int, address: usize, (counter, pointer): (usize, usize)) {
+/// What is known of a crash.
+pub(crate) struct Crash {
+    pub rank: Option<u32>,
+    pub signal: c_int,
+    pub code: c_int,
+    pub address: usize,
+    /// Lowest address and size of the stack that overflowed, if that was it.
+    pub stack: Option<(usize, usize)>,
+    pub counter: usize,
+    pub pointer: usize,
+}
+
+fn report(fd: i32, crash: &Crash) {
+    let Crash { signal, code, address, .. } = crash;
     let mut line = Line::new();
     let _ = line.write_str("{\"Crash\":{\"rank\":");
-    let _ = match (setup.rank)() {
+    let _ = match crash.rank {
         Some(rank) => write!(line, "{rank}"),
         None => line.write_str("null"),
     };
     let _ = write!(line, ",\"signal\":{signal},\"code\":{code},\"address\":{address},\"stack\":");
-    let from_kernel = code > 0 && (signal == libc::SIGSEGV || signal == libc::SIGBUS);
-    let _ = match from_kernel.then(|| (setup.overflowed)(address, pointer)).flatten() {
+    let _ = match crash.stack {
         Some((low, size)) => write!(line, "[{low},{size}]"),
         None => line.write_str("null"),
     };
     let _ = line.write_str("}}");
-    line.send(setup.fd);
-    frames::walk(counter, pointer, |address| {
+    line.send(fd);
+    frames::walk(crash.counter, crash.pointer, |address| {
         frames::locate(address, |file, offset| {
             let mut line = Line::new();
             let _ = write!(line, "{{\"Frame\":{{\"address\":{address},\"offset\":{offset},\"file\":\"");
             line.text(file);
             let _ = line.write_str("\"}}");
-            line.send(setup.fd);
+            line.send(fd);
         });
     });
     let mut line = Line::new();
     let _ = line.write_str("\"CrashEnd\"");
-    line.send(setup.fd);
+    line.send(fd);
 }

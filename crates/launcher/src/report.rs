@@ -4,6 +4,7 @@ use crate::symbols::Symbols;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use weft_base::job::{Place, RankState, Report};
+use weft_diagnose::signals;
 
 /// Ranks listed one by one before the rest is counted.
 const LISTED: usize = 20;
@@ -23,43 +24,9 @@ pub struct Printer {
 
 /// Returns a signal's name and number.
 pub fn signal_name(signal: i32) -> String {
-    let name = match signal {
-        libc::SIGHUP => "SIGHUP",
-        libc::SIGINT => "SIGINT",
-        libc::SIGQUIT => "SIGQUIT",
-        libc::SIGILL => "SIGILL",
-        libc::SIGTRAP => "SIGTRAP",
-        libc::SIGABRT => "SIGABRT",
-        libc::SIGBUS => "SIGBUS",
-        libc::SIGFPE => "SIGFPE",
-        libc::SIGKILL => "SIGKILL",
-        libc::SIGSEGV => "SIGSEGV",
-        libc::SIGPIPE => "SIGPIPE",
-        libc::SIGTERM => "SIGTERM",
-        libc::SIGXCPU => "SIGXCPU",
-        libc::SIGXFSZ => "SIGXFSZ",
-        libc::SIGSYS => "SIGSYS",
-        _ => return format!("signal {signal}"),
-    };
-    format!("{name} (signal {signal})")
-}
-
-/// Says what a signal's code means; empty if it says nothing.
-fn cause(signal: i32, code: i32) -> &'static str {
-    match (signal, code) {
-        (_, code) if code <= 0 => "sent by a process or by the program itself",
-        (libc::SIGSEGV, 1) => "no memory at this address",
-        (libc::SIGSEGV, 2) => "memory at this address may not be accessed so",
-        (libc::SIGSEGV, 128) => "not an address at all",
-        (libc::SIGBUS, 1) => "misaligned address",
-        (libc::SIGBUS, 2) => "nothing behind this address, such as a file cut short",
-        (libc::SIGFPE, 1) => "integer divided by zero",
-        (libc::SIGFPE, 2) => "integer overflow",
-        (libc::SIGFPE, 3) => "floating-point number divided by zero",
-        (libc::SIGFPE, 4) => "floating-point overflow",
-        (libc::SIGFPE, 7) => "invalid floating-point operation",
-        (libc::SIGILL, 1 | 2) => "not an instruction of this processor",
-        _ => "",
+    match signals::name(signal) {
+        Some(name) => format!("{name} (signal {signal})"),
+        None => format!("signal {signal}"),
     }
 }
 
@@ -125,7 +92,7 @@ impl Printer {
                 } else {
                     let has_address = *code > 0 && *signal != libc::SIGABRT;
                     let place = if has_address { format!(" at address {address:#x}") } else { String::new() };
-                    let cause = cause(*signal, *code);
+                    let cause = signals::cause(*signal, *code);
                     let cause = if cause.is_empty() { String::new() } else { format!(": {cause}") };
                     eprintln!("mpirun: {who} on {host}: {name}{place}{cause}");
                 }

@@ -165,7 +165,7 @@ fn predefined(process: &Process, keyval: c_int) -> Option<*mut c_void> {
             (&values.application_number, crate::host::host().application_number(process.world_rank))
         }
         MPI_LASTUSEDCODE => (&values.last_used_code, process.error_codes.last_used()),
-        MPI_UNIVERSE_SIZE => (&values.universe_size, process.world_size as i32),
+        MPI_UNIVERSE_SIZE => (&values.universe_size, crate::host::host().universe_size() as i32),
         _ => return None,
     };
     slot.store(value, Ordering::Relaxed);

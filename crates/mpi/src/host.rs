@@ -21,6 +21,14 @@ pub trait Host: Send + Sync {
         0
     }
 
+    /// Returns how many ranks there may be in all (`MPI_UNIVERSE_SIZE`).
+    fn universe_size(&self) -> u32 {
+        self.size()
+    }
+
+    /// Notes that a rank has called `MPI_Finalize` and has no session left: its end is in order now.
+    fn finished(&self, _rank: u32) {}
+
     /// Returns what was said when a rank's program was started, as pairs of `MPI_INFO_ENV`.
     fn launch_info(&self, _rank: u32) -> Vec<(String, String)> {
         let arguments: Vec<String> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();

@@ -96,6 +96,9 @@ pub fn finalize() -> Result {
     process.world.clear();
     process.discard_derived(0);
     process.set_phase(FINALIZED);
+    if process.has_finished() {
+        host::host().finished(process.world_rank);
+    }
     deleted
 }
 

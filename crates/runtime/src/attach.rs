@@ -1,22 +1,28 @@
-//! A program that is a node process of its own: one that `mpirun` started directly, with one rank.
+//! A program that is a node process of its own, with one rank: one that `mpirun` or another launcher started directly.
 //!
-//! The program finds its job when it first uses the library. What `mpirun` handed over is in the environment, and is
+//! The program finds its job when it first uses the library. What the launcher handed over is in the environment, and is
 //! taken out of it, so that programs which this one starts are none of the job's.
 #![allow(unsafe_code)] // Reads and changes the environment, and registers an exit handler.
 
-use crate::control::Control;
 use crate::findings;
 use crate::handover::{self, Received};
 use crate::node::{flush, leave_at_once};
+use crate::pmi::{self, Launcher};
+use crate::starter::Starter;
 use core::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 use weft_base::job::{HANDOVER, Job, RankState, Report};
 use weft_mpi::process::{INITIALIZED, Process};
+use weft_pmi::environment;
 
 struct Attached {
     job: Job,
-    control: &'static Control,
+    starter: &'static dyn Starter,
+    /// The launcher, if it is not our `mpirun`.
+    foreign: Option<&'static Launcher>,
     rank: u32,
+    /// The number of this process.
+    process: u32,
 }
 
 static ATTACHED: OnceLock<Attached> = OnceLock::new();
@@ -24,7 +30,8 @@ static ATTACHED: OnceLock<Attached> = OnceLock::new();
 /// Prepares for the program's first use of the library, if it is a node process. Runs while the program is loaded, before
 /// anything of its own, so that the end of the process is seen after all of the program's exit handlers.
 pub fn prepare() {
-    if std::env::var_os(HANDOVER).is_none() {
+    let has = |name: &str| std::env::var_os(name).is_some();
+    if !has(HANDOVER) && !environment::is_there(has) {
         return;
     }
     weft_mpi::host::set_finder(find);
@@ -36,9 +43,12 @@ unsafe extern "C" {
     fn on_exit(handler: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
 }
 
-/// Tells `mpirun` how the rank ended, if it has used the library.
+/// Tells the launcher how the rank ended, if it has used the library.
 extern "C" fn ending(code: c_int, _: *mut c_void) {
-    let Some(attached) = ATTACHED.get() else { return };
+    // A child that the program forked is no rank.
+    let Some(attached) = ATTACHED.get().filter(|attached| attached.process == std::process::id()) else {
+        return;
+    };
     let code = code & 0xff;
     let process = Process::any();
     let missing = match process.phase() {
@@ -47,25 +57,36 @@ extern "C" fn ending(code: c_int, _: *mut c_void) {
         _ => None,
     };
     weft_mpi::checking::report_sessions(process);
-    let report = match missing {
+    let starter = attached.starter;
+    match missing {
         None => {
             weft_mpi::nodes::leave();
-            Report::Ended { code }
+            starter.report(&Report::Ended { code });
+            starter.finished();
         }
         Some([begin, end]) => {
             let message = format!("exited with code {code} after {begin} but without {end}");
-            Report::RankFailed { rank: attached.rank, code: code.max(1), message }
+            let code = code.max(1);
+            starter.report(&Report::RankFailed { rank: attached.rank, code, message });
+            starter.end_job(code);
         }
-    };
-    attached.control.send(&report);
+    }
 }
 
 /// Finds the job; a program that cannot is told why, and ends.
 fn find() -> Option<&'static dyn weft_mpi::host::Host> {
-    let text = std::env::var(HANDOVER).ok()?;
-    // SAFETY: as for any program that changes its environment: the calling thread is in MPI_Init or a call like it.
-    unsafe { std::env::remove_var(HANDOVER) };
-    let attached = text.parse().and_then(handover::receive).and_then(attach);
+    let attached = match std::env::var(HANDOVER) {
+        Ok(text) => text.parse().and_then(handover::receive).and_then(handed),
+        Err(_) => match environment::find(|name| std::env::var(name).ok()) {
+            Ok(None) => return None,
+            Ok(Some(facts)) => pmi::join(&facts).and_then(joined),
+            Err(message) => Err(message),
+        },
+    };
+    for name in environment::VARIABLES.iter().chain([&HANDOVER]) {
+        // SAFETY: as for any program that changes its environment: the calling thread is in MPI_Init or a call like it.
+        unsafe { std::env::remove_var(name) };
+    }
     match attached {
         Ok(attached) => Some(attached),
         Err(message) => {
@@ -75,26 +96,37 @@ fn find() -> Option<&'static dyn weft_mpi::host::Host> {
     }
 }
 
-fn attach(received: Received) -> Result<&'static Attached, String> {
+/// Takes part in a job of `mpirun`.
+fn handed(received: Received) -> Result<&'static Attached, String> {
     let Received { job, control, node } = received;
     let ranks = job.ranks_of(node);
     let [rank] = ranks[..] else {
         return Err(format!("it has one rank, not the {} of node process {node}", ranks.len()));
     };
-    weft_sync::enable_global_barrier();
-    let attached = ATTACHED.get_or_init(|| Attached { job, control, rank });
-    // Asks to be ended with whoever started it, which need not be mpirun itself.
-    // SAFETY: a system call.
-    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-    control.serve(|| attached.describe()).map_err(|error| format!("cannot start a thread: {error}"))?;
-    let _ = STACK.set(main_stack());
-    let setup = weft_diagnose::Setup { fd: control.fd(), rank: own_rank, overflowed };
-    weft_diagnose::install(setup).map_err(|error| format!("no stack for the crash handler: {error}"))?;
+    let attached =
+        attach(Attached { job, starter: control, foreign: None, rank, process: std::process::id() })?;
     findings::install();
-    watch_main_thread();
     weft_sched::count_all_threads();
     control.tell_of_rest();
     control.send(&Report::Attached);
+    Ok(attached)
+}
+
+/// Takes part in a job of another launcher.
+fn joined((job, launcher): (Job, &'static Launcher)) -> Result<&'static Attached, String> {
+    let (rank, process) = (launcher.rank(), std::process::id());
+    attach(Attached { job, starter: launcher, foreign: Some(launcher), rank, process })
+}
+
+fn attach(attached: Attached) -> Result<&'static Attached, String> {
+    weft_sync::enable_global_barrier();
+    let attached = ATTACHED.get_or_init(|| attached);
+    attached.starter.watch(describe).map_err(|error| format!("cannot start a thread: {error}"))?;
+    let _ = STACK.set(main_stack());
+    let (fd, form) = attached.starter.crashes();
+    let setup = weft_diagnose::Setup { fd, form, rank: own_rank, overflowed };
+    weft_diagnose::install(setup).map_err(|error| format!("no stack for the crash handler: {error}"))?;
+    watch_main_thread();
     Ok(attached)
 }
 
@@ -150,21 +182,21 @@ fn overflowed(address: usize, stack_pointer: usize) -> Option<(usize, usize)> {
     (edge.contains(&address) && edge.contains(&stack_pointer)).then_some((low, size))
 }
 
-impl Attached {
-    fn describe(&self) -> Report {
-        let process = Process::any();
-        let state = crate::threads::describe_alive(process.main_thread);
-        let place = crate::findings::place_of(process.main_thread);
-        Report::Ranks { ranks: vec![RankState { rank: self.rank, state, place }] }
-    }
+/// Says what the rank is doing.
+fn describe() -> Report {
+    let process = Process::any();
+    let state = crate::threads::describe_alive(process.main_thread);
+    let place = crate::findings::place_of(process.main_thread);
+    Report::Ranks { ranks: vec![RankState { rank: process.world_rank, state, place }] }
 }
 
 impl weft_mpi::host::Host for Attached {
     fn abort(&self, rank: u32, code: i32, message: &str) -> ! {
         // A code of which the shell would see 0 must not look like success.
         let code = if code & 0xff == 0 { 1 } else { code };
-        self.control.send(&Report::Abort { rank: Some(rank), code, message: message.into() });
+        self.starter.report(&Report::Abort { rank: Some(rank), code, message: message.into() });
         flush();
+        self.starter.end_job(code);
         leave_at_once(code & 0xff)
     }
 
@@ -177,7 +209,16 @@ impl weft_mpi::host::Host for Attached {
     }
 
     fn application_number(&self, rank: u32) -> i32 {
-        self.job.block_of(rank) as i32
+        let foreign = self.foreign.map(Launcher::application_number);
+        foreign.unwrap_or_else(|| self.job.block_of(rank) as i32)
+    }
+
+    fn universe_size(&self) -> u32 {
+        self.foreign.and_then(Launcher::universe_size).unwrap_or_else(|| self.size())
+    }
+
+    fn finished(&self, _rank: u32) {
+        self.starter.finished();
     }
 
     fn launch_info(&self, rank: u32) -> Vec<(String, String)> {

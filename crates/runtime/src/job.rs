@@ -114,8 +114,12 @@ impl Held {
         JOB.store(core::ptr::from_ref(held).cast_mut(), Ordering::Release);
         control.serve(|| held.describe()).map_err(|error| format!("cannot start a thread: {error}"))?;
         limits::check_threads(held.own.len() as u32, threads::uses_kernel_scheduler())?;
-        let setup =
-            weft_diagnose::Setup { fd: control.fd(), rank: crashed_rank, overflowed: threads::overflowed };
+        let setup = weft_diagnose::Setup {
+            fd: control.fd(),
+            form: weft_diagnose::Form::Records,
+            rank: crashed_rank,
+            overflowed: threads::overflowed,
+        };
         weft_diagnose::install(setup).map_err(|error| format!("no stack for the crash handler: {error}"))?;
         weft_mpi::host::install(Box::leak(Box::new(Host(held))));
         findings::install();

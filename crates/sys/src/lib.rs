@@ -6,6 +6,7 @@ pub mod caller;
 pub mod clock;
 pub mod cpu;
 pub mod futex;
+pub mod local_socket;
 pub mod memory;
 pub mod process;
 pub mod shared;

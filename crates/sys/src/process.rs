@@ -8,6 +8,12 @@ pub fn kernel_thread_id() -> u32 {
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }
 
+/// Asks the kernel to kill this process when the one that started it ends.
+pub fn end_with_parent() {
+    // SAFETY: no pointers are passed.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+}
+
 /// What a kernel thread does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Activity {

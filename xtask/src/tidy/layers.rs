@@ -11,7 +11,7 @@ const LAYERS: [&[&str]; 16] = [
     &["sys"],
     &["sync"],
     &["base"],
-    &["machine", "loader"],
+    &["machine", "loader", "pmi"],
     &["datatype"],
     &["op"],
     &["sched"],

@@ -62,6 +62,14 @@ impl Segment {
     /// # Errors
     /// MPI_ERR_INTERN if there are too many processes, or what the kernel says.
     pub fn create(nodes: u32) -> weft_base::Result<(OwnedFd, u64)> {
+        Self::create_under(nodes, std::process::id())
+    }
+
+    /// As [`Segment::create`], for processes that descend from `ancestor`, which may not be the one that calls.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn create_under(nodes: u32, ancestor: u32) -> weft_base::Result<(OwnedFd, u64)> {
         if !(1..=MAX_NODES).contains(&nodes) {
             return Err(wrong(format!(
                 "{nodes} processes cannot share a segment: at least 1 and at most {MAX_NODES} can"
@@ -76,7 +84,7 @@ impl Segment {
         header.version.store(VERSION, Ordering::Relaxed);
         header.nodes.store(nodes, Ordering::Relaxed);
         header.size.store(size, Ordering::Relaxed);
-        header.creator.store(std::process::id(), Ordering::Relaxed);
+        header.ancestor.store(ancestor, Ordering::Relaxed);
         header.cores.store(weft_machine::usable_cores() as u32, Ordering::Relaxed);
         header.magic.store(MAGIC, Ordering::Release);
         Ok((fd, size))
@@ -181,7 +189,7 @@ impl SegmentDevice {
     /// Says who this process is, and that it is there.
     fn enter(&self, options: Options) -> weft_base::Result {
         let (map, own) = (&self.map, self.own);
-        shared::permit_descendants_of(map.header().creator.load(Ordering::Relaxed));
+        shared::permit_descendants_of(map.header().ancestor.load(Ordering::Relaxed));
         let identity = Identity::own();
         let claimed = own.process.compare_exchange(0, identity.process, Ordering::AcqRel, Ordering::Acquire);
         if let Err(other) = claimed {

@@ -1,7 +1,7 @@
 //! The device between the processes of one host: messages through memory they share.
 //!
-//! `mpirun` creates the memory ([`Segment::create`]) without a name, and every process inherits its descriptor, maps it
-//! and closes it ([`SegmentDevice::attach`]). So nothing is left behind, whatever is killed, and the size of `/dev/shm` does
+//! `mpirun` creates the memory ([`Segment::create`]) without a name, and every process inherits its descriptor (one that
+//! another launcher started is sent it), maps it and closes it ([`SegmentDevice::attach`]). So nothing is left behind, whatever is killed, and the size of `/dev/shm` does
 //! not matter. Pages are allocated when they are first touched.
 //!
 //! # Ways of a message
@@ -15,7 +15,7 @@
 //!   drains.
 //! - Where the kernel permits it and it is cheaper, peers' memory is read directly. Whether it is cheaper is tried when
 //!   attaching, whether it is permitted once per peer, with a word both know.
-//!   Under the Yama module, which by default lets only ancestors read, each process permits the descendants of mpirun.
+//!   Under the Yama module, which by default lets only ancestors read, each process permits the descendants of mpirun, or of who else started all.
 //!
 //! # Sleep
 //! Each process has a bell ([`weft_sync::Bell`]). A sender looks at the receiver's after it has published, and makes a

@@ -21,8 +21,8 @@ pub(crate) struct Header {
     pub version: AtomicU32,
     pub nodes: AtomicU32,
     pub size: AtomicU64,
-    /// The number of the process that made the segment: the ancestor of all others.
-    pub creator: AtomicU32,
+    /// The number of the process from which all others descend.
+    pub ancestor: AtomicU32,
     /// How many cores the creator may use.
     pub cores: AtomicU32,
     /// How many processes were found dead.
