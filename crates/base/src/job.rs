@@ -65,6 +65,15 @@ pub struct Job {
     /// The node process of each rank; empty if there is one node process.
     #[serde(default)]
     pub node_of: Vec<u32>,
+    /// The number of the host of each node process; empty if all are on one host.
+    #[serde(default)]
+    pub host_of: Vec<u32>,
+    /// The names of the hosts; empty if there is one.
+    #[serde(default)]
+    pub hosts: Vec<String>,
+    /// What node processes of different hosts prove to each other that they are of the job.
+    #[serde(default)]
+    pub secret: Option<Secret>,
     /// Says what is being done on standard error.
     pub verbose: bool,
 }
@@ -86,6 +95,21 @@ impl Job {
         self.node_of.iter().max().map_or(1, |last| last + 1)
     }
 
+    /// Returns the number of the host of a node process.
+    pub fn host_of(&self, node: u32) -> u32 {
+        self.host_of.get(node as usize).copied().unwrap_or(0)
+    }
+
+    /// Returns the node processes of a host, ascending.
+    pub fn nodes_of(&self, host: u32) -> Vec<u32> {
+        (0..self.nodes()).filter(|&node| self.host_of(node) == host).collect()
+    }
+
+    /// Tells whether the job has node processes on several hosts.
+    pub fn is_spread(&self) -> bool {
+        self.host_of.iter().any(|&host| host != self.host_of[0])
+    }
+
     /// Returns the block of a rank, by its number.
     pub fn block_of(&self, rank: u32) -> usize {
         let mut first = 0;
@@ -94,6 +118,17 @@ impl Job {
             rank < first
         };
         self.blocks.iter().position(holds).unwrap_or(0)
+    }
+}
+
+/// A number nobody outside the job can guess. It is passed in files without names and over sockets, never in arguments or
+/// the environment, and does not show where a job is printed.
+#[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq)]
+pub struct Secret(pub [u8; 32]);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
     }
 }
 
@@ -142,6 +177,11 @@ pub enum Request {
     End {
         /// The exit code.
         code: i32,
+    },
+    /// Where the node processes listen, each with the addresses it has reported, by their numbers.
+    Book {
+        /// By node process.
+        addresses: Vec<Vec<String>>,
     },
 }
 
@@ -222,6 +262,11 @@ pub enum Report {
     },
     /// The program of a node process has found the job and takes part in it: it will report its end.
     Attached,
+    /// Node processes of other hosts can connect to this one here; it waits for [`Request::Book`].
+    Listening {
+        /// Address and port of each interface it listens on.
+        addresses: Vec<String>,
+    },
     /// The job could not be started or held.
     Failed {
         /// What, where, which value, what to do.
@@ -259,6 +304,14 @@ pub struct Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_secret_does_not_show_and_survives_its_text() {
+        let secret = Secret(core::array::from_fn(|i| i as u8 * 7));
+        assert_eq!(format!("{secret:?}"), "Secret(…)");
+        let text = serde_json::to_string(&secret).unwrap();
+        assert_eq!(serde_json::from_str::<Secret>(&text).unwrap(), secret);
+    }
 
     #[test]
     fn a_handover_survives_its_text_and_nonsense_is_refused() {

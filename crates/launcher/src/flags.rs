@@ -3,6 +3,7 @@
 //! Other MPIs write long options with one dash (`-np`) or two (`--np`). Options are therefore brought to one form by
 //! the table before `clap` reads them, up to the program's name; the rest of a block is the program's.
 
+use crate::hosts::placement::Policy;
 use crate::option_files;
 use clap::{Arg, ArgAction, Command};
 use std::ffi::{OsStr, OsString};
@@ -80,6 +81,15 @@ const FLAGS: &[Flag] = &[
     flag("ranks-as", &[], &["threads|processes|auto"], "What a rank is [default: auto]"),
     flag("ranks-per-process", &[], &["K"], "Run K ranks as threads in each of several processes"),
     flag("set", &[], &["NAME=VALUE"], "Change a setting; weft info --settings lists them"),
+    flag("hosts", &["host", "H"], &["NAME[:SLOTS],…"], "Run on these hosts; node[01-16] stands for sixteen [default: those the scheduler has given, or this one]"),
+    flag("hostfile", &["f", "machinefile", "machine", "default-hostfile"], &["FILE"], "Run on the hosts of FILE: on each line host, host:SLOTS or host slots=N max_slots=M"),
+    flag("ppn", &["perhost", "npernode", "N"], &["N"], "Run N ranks on a host, then N on the next one [default: the slots of each]"),
+    flag("map-by", &[], &["slot|node|ppr:N:node"], "Neighbouring ranks on a host, or one rank for each host in turn [default: slot]"),
+    flag("rr", &["bynode"], &[], "Likewise, one rank for each host in turn"),
+    flag("nooversubscribe", &[], &[], "Refuse more ranks than slots"),
+    flag("rankfile", &["rf"], &["FILE"], "Run each rank where FILE says: rank N=HOST slot=PROCESSORS"),
+    flag("launcher", &["bootstrap"], &["ssh|slurm|fork"], "How processes are started on other hosts [default: ssh, or slurm within a Slurm job]"),
+    flag("launcher-exec", &["bootstrap-exec"], &["COMMAND"], "The command that takes the place of ssh"),
     flag("check", &[], &[], "Look for mistakes in the use of MPI and report them; --check=error also fails the job"),
     flag("initial-errhandler", &[], &["NAME"], "Error handler of MPI_COMM_WORLD, MPI_COMM_SELF and of errors outside the world model: mpi_errors_are_fatal [default], mpi_errors_abort or mpi_errors_return"),
     flag("memory-alloc-kinds", &[], &["KIND,…"], "Ask for support of these memory allocation kinds"),
@@ -97,16 +107,14 @@ const FLAGS: &[Flag] = &[
 /// Options of other launchers that change nothing here.
 #[rustfmt::skip]
 const IGNORED: &[Flag] = &[
-    flag("oversubscribe", &["map-by-core", "nooversubscribe", "use-hwthread-cpus", "bind-to-core", "bynode", "byslot"], &[], ""),
+    flag("oversubscribe", &["map-by-core", "use-hwthread-cpus", "bind-to-core", "byslot"], &[], ""),
     flag("allow-run-as-root", &[], &[], ""),
     flag("report-bindings", &["display-map", "display-allocation", "print-rank-map", "print-all-exitcodes"], &[], ""),
     flag("quiet", &["q", "disable-auto-cleanup", "enable-recovery", "nolocal"], &[], ""),
-    flag("map-by", &["rank-by", "output", "display", "prepend-pattern", "stdin", "s"], &["X"], ""),
-    flag("ppn", &["perhost", "npernode", "N", "npersocket", "rr", "tune"], &["X"], ""),
-    flag("launcher", &["bootstrap", "iface", "rmk", "topolib", "usize", "max-slots", "personality", "localhost"], &["X"], ""),
+    flag("rank-by", &["output", "display", "prepend-pattern", "stdin", "s"], &["X"], ""),
+    flag("npersocket", &["tune"], &["X"], ""),
+    flag("iface", &["rmk", "topolib", "usize", "max-slots", "personality", "localhost"], &["X"], ""),
     flag("mca", &["gmca", "pmixmca", "prtemca", "omca"], &["NAME", "VALUE"], ""),
-    flag("hosts", &["host", "H"], &["NAMES"], ""),
-    flag("hostfile", &["machinefile", "machine", "f", "default-hostfile"], &["FILE"], ""),
 ];
 
 /// One program of the command line.
@@ -124,8 +132,32 @@ pub struct Block {
     pub search: Option<OsString>,
     /// `-wdir`
     pub directory: Option<PathBuf>,
+    /// `-hosts` and `-hostfile`; what an earlier program has if this one has none.
+    pub hosts: Option<HostsFrom>,
     /// `-initial-errhandler` and `-memory-alloc-kinds`, by their info keys.
     pub info: Vec<(String, String)>,
+}
+
+/// Where the names of hosts are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HostsFrom {
+    /// On the command line.
+    List(String),
+    /// In a file.
+    File(PathBuf),
+}
+
+/// How ranks are placed on hosts, and how those are reached.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Placing {
+    /// `-ppn`, `--map-by`, `-rr`, `--nooversubscribe`
+    pub policy: Policy,
+    /// `-rankfile`
+    pub rank_file: Option<PathBuf>,
+    /// `--launcher`
+    pub launcher: Option<OsString>,
+    /// `--launcher-exec`
+    pub launcher_exec: Option<OsString>,
 }
 
 /// Which variables of `mpirun`'s environment the ranks get.
@@ -178,6 +210,8 @@ pub struct CommandLine {
     pub ranks_as: RanksAs,
     /// `--ranks-per-process`
     pub ranks_per_process: Option<u32>,
+    /// Where ranks run.
+    pub placing: Placing,
     /// `--tag-output` and what else concerns the ranks' output.
     pub output: Output,
     /// `--timeout`
@@ -202,7 +236,10 @@ fn command() -> Command {
              Settings: --set, then WEFT_NAME in the environment, then files; weft info --settings explains all.\n\
              --check reports mistakes and leaves the exit code alone; with --check=error a job that would end\n\
              with 0 ends with 123 if there was a report.\n\
-             Harmless options of other launchers (--oversubscribe, --map-by X, -ppn N, …) are accepted.",
+             Several hosts: the installation and the program must be at the same places on all of them. Without -hosts or\n\
+             -hostfile, HYDRA_HOST_FILE and the variables of Slurm, PBS and LSF say which there are; HYDRA_LAUNCHER,\n\
+             HYDRA_LAUNCHER_EXEC and HYDRA_LAUNCHER_EXTRA_ARGS how they are reached. More ranks than slots go round again.\n\
+             Harmless options of other launchers (--oversubscribe, --mca X Y, …) are accepted.",
         )
         .disable_help_flag(true)
         .disable_version_flag(true)
@@ -338,17 +375,37 @@ fn check_architecture(name: &str) -> Result<(), Stop> {
     Err(Stop::usage(format!("-arch {name}: there is no such host; this one is {own}")))
 }
 
-/// Checks that a host named is this one: jobs on several hosts cannot be started yet.
-fn check_hosts(list: &OsStr) -> Result<(), Stop> {
-    let own = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let list = list.to_string_lossy();
-    for host in list.split(',') {
-        let host = host.split(':').next().unwrap_or_default();
-        if !["localhost", "127.0.0.1", "::1", "", own.trim()].contains(&host) {
-            let why = "jobs run on this host only in this version; leave the option out";
-            return Err(Stop::usage(format!("host {host}: {why}")));
-        }
+/// Reads the options that say where ranks run.
+fn placing(line: &mut Placing, last: &dyn Fn(&str) -> Option<OsString>) -> Result<(), Stop> {
+    if let Some(value) = last("ppn") {
+        line.policy.per_host = Some(number("-ppn", &value)?);
     }
+    if let Some(value) = last("map-by") {
+        let text = value.to_string_lossy().to_lowercase();
+        let mut words = text.split(':');
+        let places = [
+            "slot", "core", "hwthread", "socket", "package", "numa", "l1cache", "l2cache", "l3cache",
+            "board", "",
+        ];
+        match words.next().unwrap_or_default() {
+            "node" | "host" => line.policy.round_robin = true,
+            "ppr" => {
+                let count = number("--map-by ppr", OsStr::new(words.next().unwrap_or_default()))?;
+                if words.next().is_some_and(|place| ["node", "host"].contains(&place)) {
+                    line.policy.per_host = Some(count);
+                }
+            }
+            // What a rank may be placed by elsewhere is in a host.
+            place if places.contains(&place) => {}
+            _ => {
+                return Err(Stop::usage(format!("--map-by {text}: not known; use slot, node or ppr:N:node")));
+            }
+        }
+        line.policy.strict |= words.any(|word| word == "nooversubscribe");
+    }
+    line.rank_file = last("rankfile").map(PathBuf::from).or(line.rank_file.take());
+    line.launcher = last("launcher").or(line.launcher.take());
+    line.launcher_exec = last("launcher-exec").or(line.launcher_exec.take());
     Ok(())
 }
 
@@ -437,9 +494,15 @@ fn parse_block(line: &mut CommandLine, arguments: &[OsString]) -> Result<Block, 
         let wrong = || Stop::usage(format!("--timeout {text}: not a number of seconds above 0"));
         line.timeout = Some(Duration::from_secs_f64(seconds.ok_or_else(wrong)?));
     }
-    if let Some(list) = last("hosts") {
-        check_hosts(list)?;
-    }
+    placing(&mut line.placing, &|name| last(name).cloned())?;
+    line.placing.policy.round_robin |= present("rr");
+    line.placing.policy.strict |= present("nooversubscribe");
+    let hosts = match (last("hosts"), last("hostfile")) {
+        (Some(_), Some(_)) => return Err(Stop::usage("-hosts and -hostfile: give one of them")),
+        (Some(list), None) => Some(HostsFrom::List(list.to_string_lossy().into_owned())),
+        (None, Some(file)) => Some(HostsFrom::File(file.into())),
+        (None, None) => line.blocks.last().and_then(|block| block.hosts.clone()),
+    };
     line.verbose |= present("verbose");
     line.output.tag |= present("tag-output");
     line.output.timestamp |= present("timestamp-output");
@@ -492,7 +555,7 @@ fn parse_block(line: &mut CommandLine, arguments: &[OsString]) -> Result<Block, 
     let directory = last("wdir").map(PathBuf::from);
     let info = launch_info(last("initial-errhandler"), last("memory-alloc-kinds"))?;
     let (program, arguments, search) = (program.clone(), arguments.to_vec(), last("path").cloned());
-    Ok(Block { ranks, environment, program, arguments, search, directory, info })
+    Ok(Block { ranks, environment, program, arguments, search, directory, hosts, info })
 }
 
 /// Reads the command line.
@@ -585,6 +648,31 @@ mod tests {
     }
 
     #[test]
+    fn ranks_are_placed_as_other_launchers_spell_it() {
+        let placed = |text: &str| line(&format!("{text} a")).unwrap().placing.policy;
+        let turns = Policy { round_robin: true, ..Policy::default() };
+        let two = Policy { per_host: Some(2), ..Policy::default() };
+        for (text, policy) in [
+            ("-rr", turns),
+            ("-bynode", turns),
+            ("--map-by node", turns),
+            ("--map-by node:NOOVERSUBSCRIBE", Policy { strict: true, ..turns }),
+            ("--map-by ppr:2:node", two),
+            ("-ppn 2", two),
+            ("-perhost 2", two),
+            ("-N 2", two),
+            ("--map-by core:PE=2", Policy::default()),
+            ("-nooversubscribe", Policy { strict: true, ..Policy::default() }),
+        ] {
+            assert_eq!(placed(text), policy, "{text}");
+        }
+        let line = line("-H a,b -n 1 x : -n 1 y : -f hosts -n 1 z").unwrap();
+        let hosts: Vec<_> = line.blocks.into_iter().map(|block| block.hosts.unwrap()).collect();
+        let list = HostsFrom::List("a,b".into());
+        assert_eq!(hosts, [list.clone(), list, HostsFrom::File("hosts".into())]);
+    }
+
+    #[test]
     fn what_programs_may_ask_for_is_kept_per_program() {
         let line =
             line("-n 1 -initial-errhandler mpi_errors_abort a : -n 1 --memory-alloc-kinds=system b").unwrap();
@@ -630,7 +718,10 @@ mod tests {
             ("--timeout soon a", "--timeout soon"),
             ("--set eager a", "write --set NAME=VALUE"),
             ("-initial-errhandler none a", "mpi_errors_return"),
-            ("-hosts far a", "host far"),
+            ("-hosts a -f b c", "give one of them"),
+            ("--map-by moon a", "--map-by moon"),
+            ("--map-by ppr:x:node a", "--map-by ppr x"),
+            ("-ppn 0 a", "-ppn 0"),
             ("--nonsense a", "--nonsense"),
             ("-n 4 -soft 2:x a", "\"2:x\" is no number"),
             ("-n 4 -soft 4:2:1 a", "does not lead"),

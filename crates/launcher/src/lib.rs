@@ -1,20 +1,29 @@
 //! The programs a user calls: `mpirun`, `weft`, and the compiler wrappers.
 
+pub mod agent;
+pub mod bell;
+pub mod branch;
 pub mod census;
 pub mod check;
+pub mod errand;
 pub mod flags;
+pub mod hosts;
 pub mod info;
 pub mod install;
+pub mod link;
+pub mod local;
 pub mod option_files;
 pub mod output;
 pub mod plan;
 pub mod report;
 pub mod resolve;
+pub mod rsh;
 pub mod settings;
 pub mod spawn;
 pub mod supervise;
 pub mod symbols;
 pub mod tune;
+pub mod wire;
 pub mod wrapper;
 
 /// The exit code of a command that was called wrongly.

@@ -1,16 +1,20 @@
-//! Passes on the output of ranks that are processes, line by line: with the rank or the time before each line, or into a
-//! file for each rank.
+//! Passes on the output of ranks that are processes, or on other hosts, line by line: with the rank or the time before each
+//! line, or into a file for each rank.
 //!
-//! One thread reads all pipes, so that a terminal that is held up does not keep `mpirun` from watching the job. A line is
-//! written in one piece, so lines of different ranks never mix.
+//! One thread reads the pipes of this host and takes what other hosts send, so that a terminal that is held up does not keep
+//! `mpirun` from watching the job. A line is written in one piece, so lines of different ranks never mix. What another
+//! host has sent is reported once it is written: only so much may be on its way.
 #![allow(unsafe_code)] // poll.
 
+use crate::bell::Bell;
 use crate::flags::{Output, Stop};
 use crate::spawn::Node;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -18,6 +22,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const REST: Duration = Duration::from_millis(500);
 /// A line longer than this is passed on in parts.
 const LONGEST_LINE: usize = 1 << 20;
+/// How long the begin of a line of another host waits for the rest, where nothing stands before lines.
+const PATIENCE_MS: i32 = 100;
 
 /// Where the output of one rank goes.
 enum Target {
@@ -25,27 +31,59 @@ enum Target {
     File(File, String),
 }
 
-/// One of the two streams of a rank.
+/// One of the two streams of a node process.
 struct Stream {
     source: Option<File>,
-    rank: usize,
+    node: u32,
+    label: u32,
     is_error: bool,
+    is_distant: bool,
     /// The begin of a line.
     pending: Vec<u8>,
     target: Target,
+}
+
+/// Whose output is passed on.
+#[derive(Debug, Clone)]
+pub struct Speaker {
+    /// The node process.
+    pub node: u32,
+    /// What stands before its lines, and in the names of its files: the rank.
+    pub label: u32,
+    /// The name of its host.
+    pub host: String,
+    /// Whether it is on another host.
+    pub is_distant: bool,
+}
+
+/// What other hosts have sent, on its way to the thread, and what has become of it.
+struct Mail {
+    has_come: Bell,
+    pieces: Mutex<(Vec<Piece>, bool)>,
+    written: Mutex<Vec<(u32, usize)>>,
+    has_written: Bell,
+    /// How many pieces have not been written.
+    left: AtomicUsize,
+}
+
+struct Piece {
+    node: u32,
+    is_error: bool,
+    bytes: Vec<u8>,
 }
 
 /// The thread that passes on the output.
 pub struct Forwarder {
     thread: JoinHandle<bool>,
     done: Receiver<()>,
+    mail: Arc<Mail>,
 }
 
 /// Returns the name of a rank's file.
-fn name(pattern: &str, rank: usize) -> String {
-    let named = pattern.contains("%r") || pattern.contains("%h");
-    let name = pattern.replace("%r", &rank.to_string()).replace("%h", &crate::report::host());
-    if named && pattern.contains("%r") { name } else { format!("{name}.{rank}") }
+fn name(pattern: &str, rank: u32, host: &str) -> String {
+    let has_rank = pattern.contains("%r");
+    let name = pattern.replace("%r", &rank.to_string()).replace("%h", host);
+    if has_rank { name } else { format!("{name}.{rank}") }
 }
 
 fn create(name: String) -> Result<Target, Stop> {
@@ -56,16 +94,20 @@ fn create(name: String) -> Result<Target, Stop> {
 }
 
 impl Forwarder {
-    /// Takes the pipes of the ranks' processes and begins.
+    /// Takes the pipes of this host's node processes and begins.
     ///
     /// # Errors
     /// Names a file that cannot be created.
-    pub fn start(output: &Output, nodes: &mut [Node]) -> Result<Self, Stop> {
+    pub fn start(output: &Output, speakers: &[Speaker], nodes: &mut [Node]) -> Result<Self, Stop> {
         let mut streams = Vec::new();
-        for (rank, node) in nodes.iter_mut().enumerate() {
-            let Some((out, error)) = node.output.take() else { continue };
+        for speaker in speakers {
+            let own = nodes.iter_mut().find(|node| node.number == speaker.node);
+            let pipes = own.and_then(|node| node.output.take());
+            if pipes.is_none() && !speaker.is_distant {
+                continue;
+            }
             let file = |pattern: &Option<String>| match pattern {
-                Some(pattern) => create(name(pattern, rank)),
+                Some(pattern) => create(name(pattern, speaker.label, &speaker.host)),
                 None => Ok(Target::Terminal),
             };
             let out_target = file(&output.out_file)?;
@@ -79,37 +121,85 @@ impl Forwarder {
                 }
                 (_, pattern) => file(pattern)?,
             };
-            let sources =
-                [(OwnedFd::from(out), false, out_target), (OwnedFd::from(error), true, error_target)];
-            for (source, is_error, target) in sources {
-                let source = Some(File::from(source));
-                streams.push(Stream { source, rank, is_error, pending: Vec::new(), target });
+            let (out, error) = pipes.map_or((None, None), |(out, error)| {
+                (Some(File::from(OwnedFd::from(out))), Some(File::from(OwnedFd::from(error))))
+            });
+            for (source, is_error, target) in [(out, false, out_target), (error, true, error_target)] {
+                let Speaker { node, label, is_distant, .. } = *speaker;
+                streams.push(Stream {
+                    source,
+                    node,
+                    label,
+                    is_error,
+                    is_distant,
+                    pending: Vec::new(),
+                    target,
+                });
             }
         }
         let (tag, timestamp) = (output.tag, output.timestamp);
         let (done, is_done) = channel();
+        let failed = |error: std::io::Error| Stop::new(1, format!("cannot pass on output: {error}"));
+        let (has_come, has_written) = (Bell::new().map_err(failed)?, Bell::new().map_err(failed)?);
+        let mail = Mail {
+            has_come,
+            pieces: Mutex::default(),
+            written: Mutex::default(),
+            has_written,
+            left: AtomicUsize::new(0),
+        };
+        let mail = Arc::new(mail);
+        let theirs = Arc::clone(&mail);
         let run = move || {
-            let is_complete = run(streams, &|rank| prefix(tag, timestamp, rank));
+            let is_complete = run(streams, &theirs, &|label| prefix(tag, timestamp, label));
             let _ = done.send(());
             is_complete
         };
         let thread = std::thread::Builder::new().name("output".into()).spawn(run);
         let thread = thread.map_err(|error| Stop::new(1, format!("cannot start a thread: {error}")))?;
-        Ok(Self { thread, done: is_done })
+        Ok(Self { thread, done: is_done, mail })
+    }
+
+    /// Passes on what a node process of another host has written.
+    pub fn pass(&self, node: u32, is_error: bool, bytes: Vec<u8>) {
+        self.mail.left.fetch_add(1, Ordering::Relaxed);
+        lock(&self.mail.pieces).0.push(Piece { node, is_error, bytes });
+        self.mail.has_come.ring();
+    }
+
+    /// Returns what rings when something was written.
+    pub fn progress(&self) -> &Bell {
+        &self.mail.has_written
+    }
+
+    /// Returns how much was written since the last call, of which node processes of other hosts.
+    pub fn written(&self) -> Vec<(u32, usize)> {
+        self.mail.has_written.clear();
+        std::mem::take(&mut lock(&self.mail.written))
     }
 
     /// Waits for the rest of the output. Returns whether all of it got where it should.
     pub fn finish(self) -> bool {
-        match self.done.recv_timeout(REST) {
-            Ok(()) => self.thread.join().unwrap_or(false),
-            // Whoever still holds the pipes is no rank.
-            Err(_) => true,
+        lock(&self.mail.pieces).1 = true;
+        self.mail.has_come.ring();
+        loop {
+            match self.done.recv_timeout(REST) {
+                Ok(()) => return self.thread.join().unwrap_or(false),
+                // A terminal may be slow.
+                Err(_) if self.mail.left.load(Ordering::Relaxed) > 0 => {}
+                // Whoever still holds the pipes is no rank.
+                Err(_) => return true,
+            }
         }
     }
 }
 
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Returns what stands before a line.
-fn prefix(tag: bool, timestamp: bool, rank: usize) -> String {
+fn prefix(tag: bool, timestamp: bool, rank: u32) -> String {
     let mut text = String::new();
     if timestamp {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -123,52 +213,91 @@ fn prefix(tag: bool, timestamp: bool, rank: usize) -> String {
     text
 }
 
-/// Passes on what comes until all pipes are closed; returns whether all of it could be written where it should be.
-fn run(mut streams: Vec<Stream>, prefix: &dyn Fn(usize) -> String) -> bool {
-    let mut is_complete = true;
-    while streams.iter().any(|stream| stream.source.is_some()) {
+/// Passes on what comes until there is no more; returns whether all of it could be written where it should be.
+fn run(mut streams: Vec<Stream>, mail: &Mail, prefix: &dyn Fn(u32) -> String) -> bool {
+    let (mut is_complete, mut is_closed) = (true, false);
+    let is_plain = prefix(0).is_empty();
+    while !is_closed || streams.iter().any(|stream| stream.source.is_some()) {
+        let source = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
         let fd = |stream: &Stream| stream.source.as_ref().map_or(-1, AsRawFd::as_raw_fd);
-        let mut sources: Vec<_> = streams
-            .iter()
-            .map(|stream| libc::pollfd { fd: fd(stream), events: libc::POLLIN, revents: 0 })
-            .collect();
+        let mut sources: Vec<_> = streams.iter().map(|stream| source(fd(stream))).collect();
+        sources.push(source(mail.has_come.fd()));
+        let has_begun = |stream: &Stream| is_plain && stream.is_distant && !stream.pending.is_empty();
+        let wait_ms = if streams.iter().any(has_begun) { PATIENCE_MS } else { -1 };
         // SAFETY: an array that lives through the call.
-        unsafe { libc::poll(sources.as_mut_ptr(), sources.len() as libc::nfds_t, -1) };
-        for (stream, source) in streams.iter_mut().zip(sources) {
+        let ready = unsafe { libc::poll(sources.as_mut_ptr(), sources.len() as libc::nfds_t, wait_ms) };
+        if ready == 0 {
+            streams
+                .iter_mut()
+                .filter(|stream| has_begun(stream))
+                .for_each(|stream| is_complete &= stream.flush(prefix));
+        }
+        for (stream, source) in streams.iter_mut().zip(&sources) {
             if source.revents != 0 {
-                is_complete &= stream.pass_on(prefix);
+                is_complete &= stream.read(prefix);
             }
         }
+        mail.has_come.clear();
+        let pieces = {
+            let mut pieces = lock(&mail.pieces);
+            is_closed = pieces.1;
+            std::mem::take(&mut pieces.0)
+        };
+        for piece in pieces {
+            let of = |stream: &&mut Stream| stream.node == piece.node && stream.is_error == piece.is_error;
+            if let Some(stream) = streams.iter_mut().find(of) {
+                is_complete &= stream.pass_on(&piece.bytes, prefix);
+            }
+            lock(&mail.written).push((piece.node, piece.bytes.len()));
+            mail.left.fetch_sub(1, Ordering::Relaxed);
+            mail.has_written.ring();
+        }
     }
-    is_complete
+    streams
+        .iter_mut()
+        .filter(|stream| stream.is_distant)
+        .fold(is_complete, |all, stream| stream.flush(prefix) && all)
 }
 
 impl Stream {
     /// Reads once, and writes the lines that are complete.
-    fn pass_on(&mut self, prefix: &dyn Fn(usize) -> String) -> bool {
+    fn read(&mut self, prefix: &dyn Fn(u32) -> String) -> bool {
         let mut buffer = [0; 65536];
         let length = match self.source.as_mut().map(|source| source.read(&mut buffer)) {
             Some(Ok(length)) => length,
             Some(Err(error)) if error.kind() == std::io::ErrorKind::Interrupted => return true,
             _ => 0,
         };
-        self.pending.extend_from_slice(&buffer[..length]);
         if length == 0 {
             self.source = None;
-            // The next line, of whomever, begins on a line of its own.
-            if self.pending.last().is_some_and(|last| *last != b'\n') && !prefix(self.rank).is_empty() {
-                self.pending.push(b'\n');
-            }
+            return self.flush(prefix);
         }
-        let end = match self.pending.iter().rposition(|byte| *byte == b'\n') {
-            _ if length == 0 => self.pending.len(),
-            Some(end) => end + 1,
-            None if self.pending.len() > LONGEST_LINE => self.pending.len(),
-            None => return true,
-        };
+        self.pass_on(&buffer[..length], prefix)
+    }
+
+    /// Writes the lines that are complete with these bytes.
+    fn pass_on(&mut self, bytes: &[u8], prefix: &dyn Fn(u32) -> String) -> bool {
+        self.pending.extend_from_slice(bytes);
+        match self.pending.iter().rposition(|byte| *byte == b'\n') {
+            Some(end) => self.write_until(end + 1, prefix),
+            None if self.pending.len() > LONGEST_LINE => self.write_until(self.pending.len(), prefix),
+            None => true,
+        }
+    }
+
+    /// Writes what there is of a line that will not be complete, or not soon.
+    fn flush(&mut self, prefix: &dyn Fn(u32) -> String) -> bool {
+        // The next line, of whomever, begins on a line of its own.
+        if !self.pending.is_empty() && !prefix(self.label).is_empty() {
+            self.pending.push(b'\n');
+        }
+        self.write_until(self.pending.len(), prefix)
+    }
+
+    fn write_until(&mut self, end: usize, prefix: &dyn Fn(u32) -> String) -> bool {
         let mut text = Vec::with_capacity(end + 64);
         for line in self.pending[..end].split_inclusive(|byte| *byte == b'\n') {
-            text.extend_from_slice(prefix(self.rank).as_bytes());
+            text.extend_from_slice(prefix(self.label).as_bytes());
             text.extend_from_slice(line);
         }
         self.pending.drain(..end);
@@ -180,7 +309,7 @@ impl Stream {
             let Err(error) = file.write_all(text) else { return true };
             eprintln!(
                 "mpirun: {name}: cannot be written ({error}); the rest of the output of rank {} comes here",
-                self.rank
+                self.label
             );
             self.target = Target::Terminal;
             self.to_terminal(text);
@@ -207,9 +336,9 @@ mod tests {
 
     #[test]
     fn every_rank_has_a_file_of_its_own() {
-        assert_eq!(name("out", 3), "out.3");
-        assert_eq!(name("out-%r.txt", 3), "out-3.txt");
-        assert_eq!(name("%h", 3), format!("{}.3", crate::report::host()));
+        assert_eq!(name("out", 3, "a"), "out.3");
+        assert_eq!(name("out-%r.txt", 3, "a"), "out-3.txt");
+        assert_eq!(name("%h", 3, "a"), "a.3");
     }
 
     #[test]

@@ -1,22 +1,29 @@
 //! From the command line to what will be started: programs found and judged, environments settled.
 
-use crate::flags::{Block, CommandLine, Inherit, Output, RanksAs, Stop};
+use crate::errand::{Binding, Errand, Kind, NodeProcess, Site, processors};
+use crate::flags::{Block, CommandLine, HostsFrom, Inherit, Output, RanksAs, Stop};
+use crate::hosts::allocation::{self, Allocation};
+use crate::hosts::placement::{Dealer, all_slots};
+use crate::hosts::rank_file::Seat;
+use crate::hosts::{Host, file, list, rank_file};
 use crate::install::Installation;
-use crate::{resolve, settings};
+use crate::rsh::Launcher;
+use crate::{report, resolve, settings};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::io::Read;
+use std::path::Path;
 use std::time::Duration;
 use weft_base::job;
-use weft_base::settings::{BIND, CHECK, TIMEOUT, WORKERS};
+use weft_base::settings::{BIND, CHECK, HEARTBEAT, LAUNCH_WIDTH, TIMEOUT, WORKERS};
 
 /// A job ready to be started.
 #[derive(Debug)]
 pub struct Plan {
-    /// The job.
-    pub job: job::Job,
-    /// Its node processes.
-    pub nodes: Vec<NodeProcess>,
+    /// The job, its hosts and their node processes.
+    pub errand: Errand,
+    /// The number of this host, if the job has node processes here.
+    pub own_host: Option<u32>,
     /// What becomes of their output, if they are programs and it is not just passed on.
     pub output: Option<Output>,
     /// When to give up.
@@ -25,33 +32,6 @@ pub struct Plan {
     pub findings_fail: bool,
     /// The parts of the installation.
     pub installation: Installation,
-}
-
-/// A node process.
-#[derive(Debug, Clone)]
-pub struct NodeProcess {
-    /// What it holds.
-    pub kind: Kind,
-    /// Its environment.
-    pub environment: Environment,
-    /// Where it runs.
-    pub directory: Option<PathBuf>,
-    /// The processors it may run on; empty for all.
-    pub processors: Vec<usize>,
-}
-
-/// What a node process holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Threads in a process of ours: all ranks, or some.
-    Threads,
-    /// One rank, which runs the program of this block of the job in a process of its own.
-    Program {
-        /// The rank.
-        rank: u32,
-        /// The number of the block.
-        block: usize,
-    },
 }
 
 type Environment = BTreeMap<OsString, OsString>;
@@ -93,6 +73,7 @@ fn find_programs(
     line: &CommandLine,
     ranks_as: RanksAs,
     environment: &Environment,
+    default_ranks: u32,
 ) -> Result<(Vec<job::Block>, Vec<String>), Stop> {
     let search = environment.get(OsStr::new("PATH")).cloned().unwrap_or_default();
     let (mut blocks, mut reasons) = (Vec::new(), Vec::new());
@@ -108,7 +89,7 @@ fn find_programs(
         let program = resolve::find(&block.program, directory, &search)?;
         reasons.extend(resolve::judge(&program, ranks_as)?.into_iter().flatten());
         let arguments = [block.program.clone()].into_iter().chain(block.arguments.iter().cloned()).collect();
-        let ranks = block.ranks.unwrap_or_else(|| processors().len() as u32);
+        let ranks = block.ranks.unwrap_or(default_ranks);
         let (environment, info) = (block_environment(block)?, block.info.clone());
         blocks.push(job::Block { ranks, program, arguments, environment, info });
     }
@@ -122,48 +103,130 @@ fn find_programs(
     Ok((blocks, reasons))
 }
 
-/// Returns the processors that the job may use.
-fn processors() -> Vec<usize> {
-    let mut all = weft_machine::allowed_cores();
-    all.truncate(weft_machine::usable_cores().max(1));
-    if all.is_empty() { vec![0] } else { all }
+/// The hosts of a job, and where its ranks are.
+struct Placed {
+    hosts: Vec<Host>,
+    /// The place in `hosts` of each rank.
+    seats: Vec<Seat>,
 }
 
-/// Plans a process for each rank.
-fn programs(line: &CommandLine, job: &mut job::Job, environment: &Environment) -> Vec<NodeProcess> {
-    let processors = processors();
+/// Finds the hosts that options or a scheduler name: those of every program, the same list for those that share one.
+fn find_hosts(line: &CommandLine) -> Result<(Vec<Vec<Host>>, Option<Allocation>), Stop> {
+    let read = |name: &str| std::fs::read_to_string(name).map_err(|error| error.to_string());
+    let mut allocated = None;
+    let mut found = Vec::new();
+    for block in &line.blocks {
+        found.push(match &block.hosts {
+            Some(HostsFrom::List(text)) => {
+                list::parse(text).map_err(|why| Stop::usage(format!("-hosts {text}: {why}")))?
+            }
+            Some(HostsFrom::File(name)) => {
+                let shown = name.display().to_string();
+                let text =
+                    read(&shown).map_err(|error| Stop::usage(format!("-hostfile {shown}: {error}")))?;
+                file::parse(&text).map_err(|(line, why)| Stop::usage(allocation::at(&shown, line, &why)))?
+            }
+            None => {
+                if allocated.is_none() {
+                    let variable = |name: &str| std::env::var(name).ok();
+                    allocated = allocation::find(variable, read).map_err(Stop::usage)?;
+                }
+                allocated.as_ref().map(|allocation| allocation.hosts.clone()).unwrap_or_default()
+            }
+        });
+    }
+    Ok((found, allocated))
+}
+
+/// Tells whether a name is this host's.
+fn is_own(name: &str, own: &str) -> bool {
+    let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+    let is_address = name.contains(':') || name.split('.').all(|part| part.parse::<u8>().is_ok());
+    ["localhost", "127.0.0.1", "::1", own].contains(&name) || !is_address && short(name) == short(own)
+}
+
+/// Places the ranks of all programs on their hosts.
+fn place(line: &CommandLine, lists: &[Vec<Host>], blocks: &[job::Block]) -> Result<Placed, Stop> {
+    let policy = line.placing.policy;
+    let mut hosts: Vec<Host> = lists.first().cloned().unwrap_or_default();
+    let total = blocks.iter().map(|block| block.ranks).sum::<u32>();
+    if let Some(name) = &line.placing.rank_file {
+        let shown = name.display().to_string();
+        let text = std::fs::read_to_string(name)
+            .map_err(|error| Stop::usage(format!("-rankfile {shown}: {error}")))?;
+        let mut seats = rank_file::parse(&text, &mut hosts)
+            .map_err(|(line, why)| Stop::usage(allocation::at(&shown, line, &why)))?;
+        if (seats.len() as u64) < u64::from(total) {
+            let why = format!("has lines for {} ranks; the job has {total}", seats.len());
+            return Err(Stop::usage(format!("-rankfile {shown}: {why}")));
+        }
+        seats.truncate(total as usize);
+        return Ok(Placed { hosts, seats });
+    }
+    let mut seats = Vec::new();
+    let mut dealer: Option<(usize, Dealer<'_>)> = None;
+    for (index, block) in blocks.iter().enumerate() {
+        // Programs that share a list go on where the one before ended.
+        if dealer.as_ref().is_none_or(|(of, _)| lists[*of] != lists[index]) {
+            dealer = Some((index, Dealer::new(&lists[index], policy)));
+        }
+        let Some((_, dealer)) = &mut dealer else { continue };
+        let dealt = dealer.deal(block.ranks).map_err(Stop::usage)?;
+        for place in dealt {
+            let host = &lists[index][place as usize];
+            let number = hosts.iter().position(|known| known.name == host.name).unwrap_or_else(|| {
+                hosts.push(host.clone());
+                hosts.len() - 1
+            });
+            seats.push(Seat { host: number as u32, processors: Vec::new() });
+        }
+    }
+    Ok(Placed { hosts, seats })
+}
+
+/// Plans a process for each rank. The number of a node process is its rank.
+fn programs(
+    line: &CommandLine,
+    job: &mut job::Job,
+    environments: &mut Vec<Environment>,
+    placed: &Placed,
+) -> Vec<(u32, NodeProcess)> {
+    let common = environments.remove(0);
     let mut nodes = Vec::new();
     for (block, (held, given)) in job.blocks.iter_mut().zip(&line.blocks).enumerate() {
-        let mut environment = environment.clone();
+        let mut environment = common.clone();
         environment.extend(std::mem::take(&mut held.environment));
+        environments.push(environment);
         for _ in 0..held.ranks {
             let rank = nodes.len() as u32;
-            nodes.push(NodeProcess {
-                kind: Kind::Program { rank, block },
-                environment: environment.clone(),
-                directory: given.directory.clone(),
-                processors: if job.bind {
-                    vec![processors[rank as usize % processors.len()]]
-                } else {
-                    Vec::new()
+            let seat = &placed.seats[rank as usize];
+            nodes.push((
+                seat.host,
+                NodeProcess {
+                    number: rank,
+                    kind: Kind::Program { rank, block },
+                    environment: block,
+                    directory: given.directory.clone(),
+                    processors: seat.processors.clone(),
+                    has_input: rank == 0,
                 },
-            });
+            ));
         }
     }
     job.node_of = (0..nodes.len() as u32).collect();
     nodes
 }
 
-/// Plans processes that hold `per_process` ranks each as threads; `None` for one that holds them all.
+/// Plans processes that hold `per_process` ranks each as threads; `None` for one on each host that holds all ranks there.
 ///
 /// # Errors
 /// Says what the ranks of one process cannot have of their own.
 fn holders(
     line: &CommandLine,
     job: &mut job::Job,
-    environment: &Environment,
-    per_process: Option<u32>,
-) -> Result<Vec<NodeProcess>, Stop> {
+    environments: &mut [Environment],
+    placed: &Placed,
+) -> Result<Vec<(u32, NodeProcess)>, Stop> {
     let directory = line.blocks.iter().find_map(|block| block.directory.clone());
     if let Some(directory) = &directory
         && line.blocks.iter().any(|block| block.directory.as_ref() != Some(directory))
@@ -172,32 +235,79 @@ fn holders(
         let remedy = "give every program the same -wdir, or run them with --ranks-as processes";
         return Err(Stop::new(crate::USAGE, format!("-wdir {}: {why}; {remedy}", directory.display())));
     }
-    let mut environment = environment.clone();
     // What all blocks agree on is the process's environment; what they differ in is each rank's.
     if job.blocks.iter().all(|block| block.environment == job.blocks[0].environment) {
         for block in &mut job.blocks {
-            environment.extend(std::mem::take(&mut block.environment));
+            environments[0].extend(std::mem::take(&mut block.environment));
         }
     }
-    let per_process = per_process.unwrap_or(u32::MAX);
-    let count = job.ranks().div_ceil(per_process);
-    if count > 1 {
-        job.node_of = (0..job.ranks()).map(|rank| rank / per_process).collect();
+    let per_process = line.ranks_per_process.unwrap_or(u32::MAX);
+    let mut nodes: Vec<(u32, NodeProcess)> = Vec::new();
+    let mut node_of = vec![0; placed.seats.len()];
+    for host in 0..placed.hosts.len() as u32 {
+        let here = (0..).zip(&placed.seats).filter(|(_, seat)| seat.host == host);
+        for (held, (rank, _)) in (0..).zip(here) {
+            if held % per_process == 0 {
+                nodes.push((
+                    host,
+                    NodeProcess {
+                        number: nodes.len() as u32,
+                        kind: Kind::Threads,
+                        environment: 0,
+                        directory: directory.clone(),
+                        processors: Vec::new(),
+                        has_input: false,
+                    },
+                ));
+            }
+            node_of[rank as usize] = nodes.len() as u32 - 1;
+        }
     }
-    // Each gets its share of the processors; where there are more processes than processors, they take turns.
-    let all = processors();
-    let share = |node: usize| match count as usize {
-        1 => Vec::new(),
-        count if count > all.len() => vec![all[node % all.len()]],
-        count => all[node * all.len() / count..(node + 1) * all.len() / count].to_vec(),
-    };
-    let node = |node: u32| NodeProcess {
-        kind: Kind::Threads,
-        environment: environment.clone(),
-        directory: directory.clone(),
-        processors: if job.bind { share(node as usize) } else { Vec::new() },
-    };
-    Ok((0..count).map(node).collect())
+    if let Some((_, node)) = nodes.get_mut(node_of.first().copied().unwrap_or(0) as usize) {
+        node.has_input = true;
+    }
+    if nodes.len() > 1 {
+        job.node_of = node_of;
+    }
+    Ok(nodes)
+}
+
+/// Divides node processes by their hosts; hosts without any are left out. Returns the sites and this host's number.
+fn divide(job: &mut job::Job, nodes: Vec<(u32, NodeProcess)>, placed: &Placed) -> (Vec<Site>, Option<u32>) {
+    let own_name = report::host();
+    let mut sites: Vec<Site> = Vec::new();
+    let mut number_of: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut own_host = None;
+    let mut host_of = vec![0; nodes.len()];
+    for (place, node) in nodes {
+        let host = *number_of.entry(place).or_insert_with(|| {
+            let host = placed.hosts.get(place as usize);
+            let is_here = host.is_none_or(|host| is_own(host.short(), &own_name));
+            let name = host.map_or_else(|| own_name.clone(), |host| host.name.clone());
+            if let (true, Some(number)) = (is_here, own_host) {
+                return number as usize;
+            }
+            let number = sites.len() as u32;
+            own_host = own_host.or(is_here.then_some(number));
+            sites.push(Site { host: number, name, nodes: Vec::new() });
+            number as usize
+        });
+        host_of[node.number as usize] = host as u32;
+        sites[host].nodes.push(node);
+    }
+    if sites.len() > 1 {
+        job.host_of = host_of;
+        job.hosts = sites.iter().map(|site| site.name.clone()).collect();
+    }
+    (sites, own_host)
+}
+
+/// Makes a number nobody can guess.
+fn secret() -> Result<job::Secret, Stop> {
+    let mut bytes = [0; 32];
+    let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
+    read.map_err(|error| Stop::new(1, format!("/dev/urandom: {error}; it must give the job its secret")))?;
+    Ok(job::Secret(bytes))
 }
 
 /// Settles everything that needs no process yet.
@@ -213,7 +323,14 @@ pub fn plan(line: CommandLine) -> Result<Plan, Stop> {
         Some(2..) if line.ranks_as != RanksAs::Auto => RanksAs::Threads,
         _ => line.ranks_as,
     };
-    let (blocks, reasons) = find_programs(&line, ranks_as, &environment)?;
+    let (mut lists, allocation) = find_hosts(&line)?;
+    let default_ranks = match lists.first() {
+        Some(hosts) if !hosts.is_empty() => all_slots(hosts, line.placing.policy),
+        _ => processors().len() as u32,
+    };
+    let own_name = report::host();
+    lists.iter_mut().filter(|hosts| hosts.is_empty()).for_each(|hosts| hosts.push(Host::named(&own_name)));
+    let (blocks, reasons) = find_programs(&line, ranks_as, &environment, default_ranks)?;
     if let (Some(per_process @ 2..), false) = (line.ranks_per_process, reasons.is_empty()) {
         let text = format!("--ranks-per-process {per_process}: ranks cannot be threads, because");
         return Err(Stop::new(
@@ -221,35 +338,36 @@ pub fn plan(line: CommandLine) -> Result<Plan, Stop> {
             [text].into_iter().chain(reasons).collect::<Vec<_>>().join("\n  "),
         ));
     }
-    let ranks: u64 = blocks.iter().map(|block| u64::from(block.ranks)).sum();
-    // Two small jobs bound by default would share the first processors and leave the others idle.
-    let processors = processors().len() as u64;
-    let workers = settings.number(&WORKERS);
-    let fills_machine = match reasons.is_empty() {
-        true => ranks >= processors && (workers == 0 || workers >= processors),
-        false => ranks == processors,
-    };
+    let placed = place(&line, &lists, &blocks)?;
     let mut job = job::Job {
         version: env!("CARGO_PKG_VERSION").into(),
         blocks,
-        bind: match settings.number(&BIND) {
-            0 => fills_machine,
-            choice => choice == 1,
-        },
+        // Every host settles this for itself.
+        bind: false,
         settings: settings.changed()?,
         node_of: Vec::new(),
+        host_of: Vec::new(),
+        hosts: Vec::new(),
+        secret: None,
         verbose: line.verbose,
     };
+    let mut environments = vec![environment];
     let nodes = if reasons.is_empty() {
-        holders(&line, &mut job, &environment, line.ranks_per_process)?
+        holders(&line, &mut job, &mut environments, &placed)?
     } else {
-        programs(&line, &mut job, &environment)
+        programs(&line, &mut job, &mut environments, &placed)
     };
-    // Several processes share the processors.
-    if workers == 0 && nodes.len() > 1 {
-        let each = (processors / nodes.len() as u64).max(1);
-        job.settings.push((WORKERS.name.into(), each.to_string()));
+    let (mut sites, own_host) = divide(&mut job, nodes, &placed);
+    if sites.len() > 1 {
+        job.secret = Some(secret()?);
     }
+    let is_distant = sites.iter().any(|site| Some(site.host) != own_host);
+    if is_distant {
+        take_along_directory(&mut sites, own_host)?;
+    }
+    let is_slurm = allocation.is_some_and(|allocation| allocation.is_of_slurm());
+    let (launcher, exec) = (line.placing.launcher.as_deref(), line.placing.launcher_exec.as_deref());
+    let launcher = Launcher::choose(launcher, exec, is_slurm, |name| std::env::var_os(name))?;
     let seconds = settings.number(&TIMEOUT);
     let timeout = line.timeout.or((seconds > 0).then(|| Duration::from_secs(seconds)));
     let findings_fail = settings.number(&CHECK) == 2;
@@ -257,6 +375,9 @@ pub fn plan(line: CommandLine) -> Result<Plan, Stop> {
         settings.show_changed();
         if !reasons.is_empty() {
             eprintln!("mpirun: ranks are processes, because\n  {}", reasons.join("\n  "));
+        }
+        if is_distant {
+            show(&sites, &job);
         }
     }
     let mut output = Some(line.output).filter(|output| *output != Output::default());
@@ -267,5 +388,51 @@ pub fn plan(line: CommandLine) -> Result<Plan, Stop> {
         );
         output = None;
     }
-    Ok(Plan { job, nodes, output, timeout, installation, findings_fail })
+    let errand = Errand {
+        job,
+        environments: environments.into_iter().map(|environment| environment.into_iter().collect()).collect(),
+        sites,
+        binding: Binding { choice: settings.number(&BIND), workers: settings.number(&WORKERS) },
+        launcher,
+        silence: Duration::from_secs(settings.number(&HEARTBEAT)),
+        width: settings.number(&LAUNCH_WIDTH) as usize,
+    };
+    Ok(Plan { errand, own_host, output, timeout, installation, findings_fail })
+}
+
+/// Lets ranks of other hosts run where `mpirun` was called, too.
+fn take_along_directory(sites: &mut [Site], own_host: Option<u32>) -> Result<(), Stop> {
+    let here = std::env::current_dir().map_err(|error| {
+        Stop::new(1, format!("the working directory: {error}; go to another or give -wdir"))
+    })?;
+    for node in sites.iter_mut().filter(|site| Some(site.host) != own_host).flat_map(|site| &mut site.nodes) {
+        node.directory = Some(here.join(node.directory.as_deref().unwrap_or(Path::new(""))));
+    }
+    Ok(())
+}
+
+/// Says which ranks are on which host.
+fn show(sites: &[Site], job: &job::Job) {
+    for site in sites {
+        let mut ranks: Vec<u32> = site.nodes.iter().flat_map(|node| job.ranks_of(node.number)).collect();
+        ranks.sort_unstable();
+        eprintln!("mpirun: host {}: ranks {}", site.name, report::intervals(&ranks));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_host_is_known_by_its_names() {
+        for (name, own) in
+            [("localhost", "a"), ("a", "a"), ("a", "a.example.org"), ("a.example.org", "a"), ("::1", "a")]
+        {
+            assert!(is_own(name, own), "{name} {own}");
+        }
+        for (name, own) in [("b", "a"), ("10.0.0.1", "10"), ("a-1", "a"), ("fe80::1", "fe80")] {
+            assert!(!is_own(name, own), "{name} {own}");
+        }
+    }
 }

@@ -57,7 +57,8 @@ fn describe(ranks: &[RankState]) -> String {
     text
 }
 
-fn intervals(ranks: &[u32]) -> String {
+/// Writes ascending numbers briefly: `0, 3-7`.
+pub fn intervals(ranks: &[u32]) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for rank in ranks {
         match runs.last_mut() {
@@ -77,12 +78,12 @@ fn intervals(ranks: &[u32]) -> String {
 }
 
 impl Printer {
-    /// Prints one report.
-    pub fn print(&mut self, report: &Report) {
+    /// Prints one report of a node process on `host`.
+    pub fn print(&mut self, report: &Report, host: &str) {
         match report {
             Report::Crash { rank, signal, code, address, stack } => {
                 self.in_crash = true;
-                let (who, host, name) = (who(*rank), host(), signal_name(*signal));
+                let (who, name) = (who(*rank), signal_name(*signal));
                 if let Some((_, size)) = stack {
                     eprintln!(
                         "mpirun: {who} on {host}: stack overflow ({name} at address {address:#x}): its stack has {} KiB; \
@@ -101,12 +102,11 @@ impl Printer {
             Report::CrashEnd => self.finish(),
             Report::Abort { rank, code, message } => {
                 let reason = if message.is_empty() { String::new() } else { format!(": {message}") };
-                eprintln!("mpirun: {} on {} aborted the job with code {code}{reason}", who(*rank), host());
+                eprintln!("mpirun: {} on {} aborted the job with code {code}{reason}", who(*rank), host);
             }
             Report::RankFailed { rank, code, message } => {
                 eprintln!(
-                    "mpirun: rank {rank} on {} {message}; the job ends with exit code {}",
-                    host(),
+                    "mpirun: rank {rank} on {host} {message}; the job ends with exit code {}",
                     code & 0xff
                 );
             }
@@ -123,7 +123,11 @@ impl Printer {
             }
             Report::Finding { rank, message, calls } => self.finding(*rank, message, calls),
             Report::Failed { message } => eprintln!("mpirun: {message}"),
-            Report::Ended { .. } | Report::Attached | Report::Rests | Report::Census { .. } => {}
+            Report::Ended { .. }
+            | Report::Attached
+            | Report::Listening { .. }
+            | Report::Rests
+            | Report::Census { .. } => {}
         }
     }
 

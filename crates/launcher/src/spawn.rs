@@ -1,25 +1,39 @@
 //! Starts the node processes so that they cannot outlive `mpirun`.
 #![allow(unsafe_code)] // Prepares the child between fork and exec, and makes descriptors by system calls.
 
+use crate::errand::{Errand, Kind, NodeProcess};
 use crate::flags::Stop;
-use crate::plan::{Kind, NodeProcess, Plan};
+use crate::install::Installation;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use weft_base::job::{HANDOVER, Handover, NO_FD};
 
 /// A node process and the socket to it.
 #[derive(Debug)]
 pub struct Node {
+    /// Its number in the job.
+    pub number: u32,
     /// The process.
     pub child: Child,
     /// Reports come from here; requests go there.
     pub control: UnixStream,
     /// Its standard output and standard error, if they are not just passed on.
     pub output: Option<(ChildStdout, ChildStderr)>,
+    /// Its standard input, if that is fed.
+    pub input: Option<ChildStdin>,
+}
+
+/// What is done with the streams of node processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Streams {
+    /// Output comes back through pipes instead of going where ours goes.
+    pub output: bool,
+    /// Input goes there through a pipe instead of being ours.
+    pub input: bool,
 }
 
 /// Makes a file without a name; it vanishes with its last descriptor.
@@ -31,27 +45,18 @@ fn nameless_file() -> std::io::Result<File> {
     }
 }
 
-/// Blocks the signals that `supervise` reads from a descriptor. Must come before the child is started, so that its end
-/// cannot be missed.
-fn block_signals() {
-    // SAFETY: a signal set on the stack; the calling thread's mask, and `mpirun` has one thread.
-    unsafe {
-        let set = crate::supervise::signal_set();
-        libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
-    }
-}
-
-/// Starts the node processes.
+/// Starts the node processes of an errand's first host, which is this one.
 ///
 /// # Errors
 /// Says which part of the installation or which system call failed. What was started before is ended.
-pub fn start(plan: &Plan) -> Result<Vec<Node>, Stop> {
+pub fn start(errand: &Errand, installation: &Installation, streams: Streams) -> Result<Vec<Node>, Stop> {
     let fail = |what: &str, error: std::io::Error| Stop::new(1, format!("{what}: {error}"));
     let mut file = nameless_file().map_err(|error| fail("memfd_create", error))?;
-    let text = serde_json::to_vec(&plan.job).map_err(|error| fail("job description", error.into()))?;
+    let text = serde_json::to_vec(&errand.job).map_err(|error| fail("job description", error.into()))?;
     file.write_all(&text).map_err(|error| fail("job description", error))?;
-    let segment = match plan.nodes.len() {
-        1 => None,
+    let Some(site) = errand.sites.first() else { return Ok(Vec::new()) };
+    let segment = match site.nodes.len() {
+        0 | 1 => None,
         count => {
             Some(weft_local::Segment::create(count as u32).map(|(segment, _)| segment).map_err(|error| {
                 let remedy = "run fewer processes, or more ranks in each: --ranks-per-process K";
@@ -59,10 +64,9 @@ pub fn start(plan: &Plan) -> Result<Vec<Node>, Stop> {
             })?)
         }
     };
-    block_signals();
-    let mut nodes: Vec<Node> = Vec::with_capacity(plan.nodes.len());
-    for number in 0..plan.nodes.len() {
-        match start_one(plan, number, &file, segment.as_ref()) {
+    let mut nodes: Vec<Node> = Vec::with_capacity(site.nodes.len());
+    for node in &site.nodes {
+        match start_one(errand, node, installation, streams, &file, segment.as_ref()) {
             Ok(node) => nodes.push(node),
             Err(stop) => {
                 for node in &mut nodes {
@@ -77,22 +81,20 @@ pub fn start(plan: &Plan) -> Result<Vec<Node>, Stop> {
 }
 
 /// Makes the command of a node process, but for what it inherits.
-fn command(plan: &Plan, node: &NodeProcess, handover: Handover) -> Command {
+fn command(errand: &Errand, node: &NodeProcess, installation: &Installation, handover: Handover) -> Command {
+    let environment = errand.environments[node.environment].iter().map(|(name, value)| (name, value));
     let mut command = match node.kind {
         Kind::Threads => {
-            let mut command = Command::new(&plan.installation.node);
-            command.arg(handover.to_string()).env_clear().envs(&node.environment);
+            let mut command = Command::new(&installation.node);
+            command.arg(handover.to_string()).env_clear().envs(environment);
             command
         }
-        Kind::Program { rank, block } => {
-            let block = &plan.job.blocks[block];
+        Kind::Program { block, .. } => {
+            let block = &errand.job.blocks[block];
             let mut command = Command::new(&block.program);
             let (name, arguments) = block.arguments.split_first().expect("the program's name comes first");
-            command.arg0(name).args(arguments).env_clear().envs(&node.environment);
+            command.arg0(name).args(arguments).env_clear().envs(environment);
             command.env(HANDOVER, handover.to_string());
-            if rank != 0 {
-                command.stdin(Stdio::null());
-            }
             command
         }
     };
@@ -102,17 +104,65 @@ fn command(plan: &Plan, node: &NodeProcess, handover: Handover) -> Command {
     command
 }
 
-fn start_one(plan: &Plan, number: usize, job: &File, segment: Option<&OwnedFd>) -> Result<Node, Stop> {
-    let node = &plan.nodes[number];
+/// Ends a command's process with the one that starts it, and keeps the terminal's signals from it.
+pub fn tie(command: &mut Command) {
+    let parent = std::process::id();
+    let prepare = move || {
+        end_with(parent);
+        // SAFETY: only system calls, each allowed between fork and exec.
+        unsafe {
+            libc::signal(libc::SIGINT, libc::SIG_IGN);
+            libc::signal(libc::SIGQUIT, libc::SIG_IGN);
+            unblock_signals();
+        }
+        Ok(())
+    };
+    // SAFETY: `prepare` calls only what may be called between fork and exec.
+    unsafe { command.pre_exec(prepare) };
+}
+
+/// Ends this process with its parent.
+pub(crate) fn end_with(parent: u32) {
+    // SAFETY: only system calls, each allowed between fork and exec.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        // The parent may have died before the line above took effect.
+        if libc::getppid() as u32 != parent {
+            libc::_exit(1);
+        }
+    }
+}
+
+/// Lets all signals through.
+///
+/// # Safety
+/// Only where the process has one thread.
+unsafe fn unblock_signals() {
+    // SAFETY: a signal set on the stack.
+    unsafe {
+        let mut none = std::mem::zeroed();
+        libc::sigemptyset(&mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+    }
+}
+
+fn start_one(
+    errand: &Errand,
+    node: &NodeProcess,
+    installation: &Installation,
+    streams: Streams,
+    job: &File,
+    segment: Option<&OwnedFd>,
+) -> Result<Node, Stop> {
     let (control, theirs) =
         UnixStream::pair().map_err(|error| Stop::new(1, format!("socketpair: {error}")))?;
     let handover = Handover {
         job_fd: job.as_raw_fd(),
         control_fd: theirs.as_raw_fd(),
         segment_fd: segment.map_or(NO_FD, AsRawFd::as_raw_fd),
-        node: number as u32,
+        node: node.number,
     };
-    let mut command = command(plan, node, handover);
+    let mut command = command(errand, node, installation, handover);
     let passed: [RawFd; 3] = [handover.job_fd, handover.control_fd, handover.segment_fd];
     let parent = std::process::id();
     let processors = processor_set(&node.processors);
@@ -128,34 +178,34 @@ fn start_one(plan: &Plan, number: usize, job: &File, segment: Option<&OwnedFd>) 
                 // A refusal leaves the process where the kernel puts it, which is no error.
                 libc::sched_setaffinity(0, size_of_val(set), set);
             }
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            // mpirun may have died before the line above took effect.
-            if libc::getppid() as u32 != parent {
-                libc::_exit(1);
-            }
-            let mut none = std::mem::zeroed();
-            libc::sigemptyset(&mut none);
-            libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+            end_with(parent);
+            unblock_signals();
         }
         Ok(())
     };
     // SAFETY: `prepare` calls only what may be called between fork and exec.
     unsafe { command.pre_exec(prepare) };
-    if plan.output.is_some() {
+    if streams.output {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    }
+    match (node.has_input, streams.input) {
+        (true, true) => _ = command.stdin(Stdio::piped()),
+        (true, false) => {}
+        (false, _) => _ = command.stdin(Stdio::null()),
     }
     let mut child = command.spawn().map_err(|error| match node.kind {
         Kind::Threads => {
-            let file = plan.installation.node.display();
+            let file = installation.node.display();
             Stop::new(1, format!("{file}: {error}; the installation is not complete, install weft again"))
         }
         Kind::Program { rank, block } => {
-            let file = plan.job.blocks[block].program.display();
+            let file = errand.job.blocks[block].program.display();
             Stop::new(1, format!("rank {rank} cannot be started: {file}: {error}"))
         }
     })?;
     let output = child.stdout.take().zip(child.stderr.take());
-    Ok(Node { child, control, output })
+    let input = child.stdin.take();
+    Ok(Node { number: node.number, child, control, output, input })
 }
 
 /// Returns the kernel's form of a set of processors; none for all.

@@ -1,66 +1,69 @@
 //! Watches a running job: passes signals on, shows reports, and settles the exit code.
 //!
-//! One loop over three sources: signals (read from a descriptor), reports from the node processes, and the clock. A node
-//! process says how its part of the job ended; what it could not say (it was killed) its wait status does.
-#![allow(unsafe_code)] // signalfd, poll and kill.
+//! One loop over signals (read from a descriptor), the node processes of this host ([`Local`]), the agents of others
+//! ([`Branch`]), standard input where rank 0 is elsewhere, and the clock. A node process says how its part of the job ended;
+//! what it could not say (it was killed) its wait status does.
+#![allow(unsafe_code)] // poll, and who owns the terminal.
 
+use crate::branch::Branch;
 use crate::census::{Census, Member, Next, Rest};
+use crate::errand::{self, Errand, Kind};
 use crate::flags::Stop;
-use crate::output::Forwarder;
-use crate::plan::{Kind, Plan};
-use crate::report::{Printer, signal_name};
-use crate::spawn::Node;
-use std::io::{Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use crate::local::{ENDING, Event, FORWARDED, Local, Signals};
+use crate::output::{Forwarder, Speaker};
+use crate::plan::Plan;
+use crate::report::{Printer, intervals, signal_name};
+use crate::spawn::{self, Streams};
+use crate::wire::{self, ALL, Frame};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
-use weft_base::job::{RankState, Report, Request};
+use weft_base::job::{Job, RankState, Report, Request};
 
 /// How long node processes may take to go once the job has ended; then they are killed.
 const GRACE: Duration = Duration::from_millis(700);
 /// How long a program that handles SIGTERM or SIGINT itself may take.
 const SIGNAL_GRACE: Duration = Duration::from_secs(3);
+/// How long agents may take to end once the job is over.
+const END_LIMIT: Duration = Duration::from_millis(1000);
 /// Exit code after `--timeout`.
 const TIMED_OUT: i32 = 124;
 /// Exit code of a job that ended because no rank could go on.
 const DEADLOCK: i32 = 125;
 /// Exit code of a job that would have ended with 0, if `--check=error` found something.
 const FINDINGS: i32 = 123;
-
-const ENDING: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
-const FORWARDED: [i32; 3] = [libc::SIGUSR1, libc::SIGUSR2, libc::SIGCONT];
-
-/// Returns the signals the loop reads from its descriptor.
-pub fn signal_set() -> libc::sigset_t {
-    // SAFETY: a signal set on the stack.
-    unsafe {
-        let mut set = std::mem::zeroed();
-        libc::sigemptyset(&mut set);
-        for signal in ENDING.into_iter().chain(FORWARDED).chain([libc::SIGCHLD]) {
-            libc::sigaddset(&mut set, signal);
-        }
-        set
-    }
-}
+/// How much standard input may be on its way to rank 0.
+const INPUT_WINDOW: usize = 256 << 10;
 
 /// A node process under watch.
 struct Watched {
-    node: Node,
+    number: u32,
     kind: Kind,
-    /// The begin of a report.
-    pending: Vec<u8>,
-    is_open: bool,
+    /// The name of its host.
+    host: String,
     /// It takes part in the job. Until then a program may be one that has nothing to do with MPI.
     is_attached: bool,
     /// It has said how its part of the job ended.
     has_reported: bool,
-    /// It has ended.
-    status: Option<ExitStatus>,
+    is_alive: bool,
+    /// Where others can connect to it.
+    addresses: Option<Vec<String>>,
 }
 
-struct Supervisor {
+/// Standard input on its way to a rank 0 on another host.
+struct Input {
+    is_open: bool,
+    room: usize,
+}
+
+struct Supervisor<'a> {
+    job: &'a Job,
+    /// By number.
     nodes: Vec<Watched>,
+    local: Local,
+    branches: Vec<Branch>,
+    forwarder: Option<Forwarder>,
+    input: Input,
     printer: Printer,
     /// The job's exit code, once it is known that the job ends.
     code: Option<i32>,
@@ -71,6 +74,9 @@ struct Supervisor {
     /// When to ask what the ranks are doing and give up.
     timeout_at: Option<Instant>,
     timeout: Option<Duration>,
+    /// When to say to agents that all is well, and how often.
+    beat_at: Option<Instant>,
+    silence: Duration,
     /// How many node processes have yet to answer what their ranks are doing.
     asked: usize,
     /// What those ranks are doing whose node processes have answered.
@@ -83,120 +89,118 @@ struct Supervisor {
     findings_fail: bool,
 }
 
-/// Watches a job until its processes are gone; returns the exit code.
+/// Starts a job and watches it until its processes are gone; returns the exit code.
 ///
 /// # Errors
-/// System calls that failed.
-pub fn supervise(nodes: Vec<Node>, plan: &Plan) -> Result<i32, Stop> {
-    let set = signal_set();
-    // SAFETY: a signal set; the result is a new descriptor of ours.
-    let signals = unsafe {
-        let fd = libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
-        if fd < 0 {
-            return Err(Stop::new(1, format!("signalfd: {}", std::io::Error::last_os_error())));
+/// What could not be started, and system calls that failed.
+pub fn run(plan: Plan) -> Result<i32, Stop> {
+    let signals = Signals::open()?;
+    let own = crate::report::host();
+    let is_distant = |site: &errand::Site| Some(site.host) != plan.own_host;
+    let mut errand = plan.errand;
+    let (distant, here): (Vec<_>, Vec<_>) =
+        std::mem::take(&mut errand.sites).into_iter().partition(is_distant);
+    let mut watched = Vec::new();
+    let mut speakers = Vec::new();
+    for site in here.iter().chain(&distant) {
+        let is_distant = is_distant(site);
+        let host = if is_distant { site.name.clone() } else { own.clone() };
+        for node in &site.nodes {
+            let label = match node.kind {
+                Kind::Program { rank, .. } => rank,
+                Kind::Threads => node.number,
+            };
+            speakers.push(Speaker { node: node.number, label, host: host.clone(), is_distant });
+            watched.push(Watched {
+                number: node.number,
+                kind: node.kind,
+                host: host.clone(),
+                is_attached: node.kind == Kind::Threads,
+                has_reported: false,
+                is_alive: true,
+                addresses: None,
+            });
         }
-        OwnedFd::from_raw_fd(fd)
+    }
+    watched.sort_by_key(|node| node.number);
+    let first = |node: &Watched| if node.is_attached { Member::Busy } else { Member::Absent };
+    let census = Census::new(watched.iter().map(first).collect());
+    let input = Input {
+        is_open: distant.iter().flat_map(|site| &site.nodes).any(|node| node.has_input),
+        room: INPUT_WINDOW,
     };
-    let mut nodes = nodes;
+    let mut branches = Vec::new();
+    for sites in errand::divide(distant, errand.width) {
+        branches.push(Branch::start(&errand.part(sites))?);
+    }
+    let mut own_part: Errand = errand.part(here);
+    own_part.fit();
+    let streams = Streams { output: plan.output.is_some(), input: false };
+    let mut nodes = spawn::start(&own_part, &plan.installation, streams)?;
     let forwarder = match &plan.output {
-        Some(output) => Some(Forwarder::start(output, &mut nodes)?),
-        None => None,
+        None if branches.is_empty() => None,
+        output => Some(Forwarder::start(&output.clone().unwrap_or_default(), &speakers, &mut nodes)?),
     };
-    let watch = |(node, planned): (Node, &crate::plan::NodeProcess)| {
-        let _ = node.control.set_nonblocking(true);
-        Watched {
-            node,
-            kind: planned.kind,
-            pending: Vec::new(),
-            is_open: true,
-            is_attached: planned.kind == Kind::Threads,
-            has_reported: false,
-            status: None,
-        }
-    };
-    let first = |kind| if kind == Kind::Threads { Member::Busy } else { Member::Absent };
     let mut supervisor = Supervisor {
-        nodes: nodes.into_iter().zip(&plan.nodes).map(watch).collect(),
+        job: &errand.job,
+        nodes: watched,
+        local: Local::watch(nodes),
+        beat_at: (!branches.is_empty()).then(Instant::now),
+        branches,
+        forwarder,
+        input,
         printer: Printer::default(),
         code: None,
         late_code: None,
         kill_at: None,
         timeout_at: plan.timeout.map(|timeout| Instant::now() + timeout),
         timeout: plan.timeout,
+        silence: errand.silence,
         asked: 0,
         states: Vec::new(),
         is_deadlock: false,
-        census: Census::new(plan.nodes.iter().map(|node| first(node.kind)).collect()),
+        census,
         killed: false,
         signalled: None,
         findings_fail: plan.findings_fail,
     };
     let code = supervisor.run(&signals);
-    let is_complete = forwarder.is_none_or(Forwarder::finish);
+    let until = Instant::now() + END_LIMIT;
+    supervisor.branches.iter_mut().for_each(|branch| branch.link.close());
+    let is_complete = supervisor.forwarder.take().is_none_or(Forwarder::finish);
+    supervisor.branches.iter_mut().for_each(|branch| branch.close(until));
     Ok(if code == 0 && !is_complete { 1 } else { code })
 }
 
-impl Watched {
-    fn is_alive(&self) -> bool {
-        self.status.is_none()
-    }
-
-    fn send(&self, signal: i32) {
-        if self.is_alive() {
-            // SAFETY: the child has not been waited for, so the number is still its own.
-            unsafe { libc::kill(self.node.child.id() as i32, signal) };
-        }
-    }
-
-    /// Reads what has come; returns the reports.
-    fn read(&mut self) -> Vec<Report> {
-        let mut buffer = [0; 16384];
-        while self.is_open {
-            match self.node.control.read(&mut buffer) {
-                Ok(0) => self.is_open = false,
-                Ok(length) => self.pending.extend_from_slice(&buffer[..length]),
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(_) => break,
-            }
-        }
-        let Some(end) = self.pending.iter().rposition(|byte| *byte == b'\n') else { return Vec::new() };
-        let lines: Vec<u8> = self.pending.drain(..=end).collect();
-        let mut reports = Vec::new();
-        for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-            match serde_json::from_slice(line) {
-                Ok(report) => reports.push(report),
-                Err(error) => eprintln!("mpirun: a report that makes no sense ({error})"),
-            }
-        }
-        reports
-    }
+/// Tells whether standard input may be read: of a terminal only by who is in its foreground.
+fn may_read_input() -> bool {
+    // SAFETY: system calls.
+    unsafe { libc::isatty(0) == 0 || libc::tcgetpgrp(0) == libc::getpgrp() }
 }
 
-impl Supervisor {
-    fn run(&mut self, signals: &OwnedFd) -> i32 {
+impl Supervisor<'_> {
+    fn run(&mut self, signals: &Signals) -> i32 {
         loop {
-            let source = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-            let mut sources = vec![source(signals.as_raw_fd())];
-            let fd = |node: &Watched| if node.is_open { node.node.control.as_raw_fd() } else { -1 };
-            sources.extend(self.nodes.iter().map(|node| source(fd(node))));
-            let deadline = [self.kill_at, self.timeout_at].into_iter().flatten().min();
-            // Rounded up, so that the loop does not spin in the last millisecond.
-            let wait_ms = deadline.map_or(-1, |at| {
-                at.saturating_duration_since(Instant::now()).as_millis().min(1_000_000) as i32 + 1
-            });
-            // SAFETY: an array that lives through the call.
-            unsafe { libc::poll(sources.as_mut_ptr(), sources.len() as libc::nfds_t, wait_ms) };
-            for (index, source) in sources[1..].iter().enumerate() {
-                if source.revents != 0 {
-                    self.read_reports(index);
+            self.wait(signals);
+            for place in 0..self.local.sources().count() {
+                let events = self.local.read(place);
+                events.into_iter().for_each(|event| self.happened(event));
+            }
+            self.read_branches();
+            self.forward_input();
+            self.return_room();
+            for (signal, code) in signals.take() {
+                if FORWARDED.contains(&signal) {
+                    self.signal(ALL, signal, true);
+                } else if ENDING.contains(&signal) {
+                    self.end_by(signal, code);
                 }
             }
-            if sources[0].revents != 0 {
-                self.read_signals(signals);
-                self.reap();
-                if self.nodes.iter().all(|node| !node.is_alive()) {
-                    return self.finish();
-                }
+            let events = self.local.reap();
+            events.into_iter().for_each(|event| self.happened(event));
+            self.beat();
+            if self.nodes.iter().all(|node| !node.is_alive) && self.branches.iter().all(Branch::is_over) {
+                return self.finish();
             }
             let now = Instant::now();
             if self.kill_at.is_some_and(|at| at <= now) {
@@ -208,21 +212,173 @@ impl Supervisor {
         }
     }
 
-    fn alive(&mut self) -> impl Iterator<Item = &mut Watched> {
-        self.nodes.iter_mut().filter(|node| node.is_alive())
+    /// Waits until there is something to do.
+    fn wait(&self, signals: &Signals) {
+        let source = |fd, events| libc::pollfd { fd, events, revents: 0 };
+        let mut sources = vec![source(signals.fd(), libc::POLLIN)];
+        sources.extend(self.local.sources().map(|fd| source(fd, libc::POLLIN)));
+        for branch in &self.branches {
+            sources.push(source(branch.link.source(), libc::POLLIN));
+            sources.push(source(branch.link.target(), libc::POLLOUT));
+        }
+        if let Some(forwarder) = &self.forwarder {
+            sources.push(source(forwarder.progress().fd(), libc::POLLIN));
+        }
+        if self.input.is_open && self.input.room > 0 && may_read_input() {
+            sources.push(source(0, libc::POLLIN));
+        }
+        let deadlines = [self.kill_at, self.timeout_at, self.beat_at].into_iter().flatten();
+        let deadline = deadlines.chain(self.branches.iter().filter_map(Branch::deadline)).min();
+        // Rounded up, so that the loop does not spin in the last millisecond.
+        let wait_ms = deadline.map_or(-1, |at| {
+            at.saturating_duration_since(Instant::now()).as_millis().min(1_000_000) as i32 + 1
+        });
+        // SAFETY: an array that lives through the call.
+        unsafe { libc::poll(sources.as_mut_ptr(), sources.len() as libc::nfds_t, wait_ms) };
+    }
+
+    fn node(&mut self, number: u32) -> Option<&mut Watched> {
+        self.nodes.get_mut(number as usize)
+    }
+
+    /// Sends a signal to node processes, perhaps only to those of other hosts.
+    fn signal(&mut self, number: u32, signal: i32, even_here: bool) {
+        if even_here {
+            self.local.signal(number, signal);
+        }
+        self.tell(number, &Frame::new(wire::Kind::Signal, number, signal, []));
+    }
+
+    fn request(&mut self, number: u32, request: &Request) {
+        let Ok(mut line) = serde_json::to_vec(request) else { return };
+        line.push(b'\n');
+        self.local.request(number, &line);
+        self.tell(number, &Frame::new(wire::Kind::Request, number, 0, line));
+    }
+
+    fn tell(&mut self, number: u32, frame: &Frame) {
+        let concerned =
+            self.branches.iter_mut().filter(|branch| !branch.is_over() && branch.has_node(number));
+        concerned.for_each(|branch| branch.link.send(frame));
+    }
+
+    fn read_branches(&mut self) {
+        for index in 0..self.branches.len() {
+            let branch = &mut self.branches[index];
+            branch.link.write();
+            match branch.read() {
+                Ok(frames) => frames.into_iter().for_each(|frame| self.heard(index, frame)),
+                Err(why) => {
+                    let open: Vec<_> =
+                        branch.hosts.iter().filter(|host| !host.is_over).map(|host| host.host).collect();
+                    branch.give_up();
+                    open.into_iter().for_each(|host| self.lose(index, host, &why));
+                }
+            }
+        }
+    }
+
+    /// Does what a frame of an agent says.
+    fn heard(&mut self, branch: usize, frame: Frame) {
+        match frame.kind {
+            wire::Kind::Report => self.happened(Event::Report(frame.number, frame.payload)),
+            wire::Kind::Ended => self.happened(Event::Ended(frame.number, ExitStatus::from_raw(frame.value))),
+            wire::Kind::Output => {
+                if let Some(forwarder) = &self.forwarder {
+                    forwarder.pass(frame.number, frame.value == 1, frame.payload);
+                }
+            }
+            wire::Kind::Taken => self.input.room += frame.value.max(0) as usize,
+            wire::Kind::Failed => {
+                if self.code.is_none() {
+                    eprintln!("mpirun: {}", frame.text());
+                }
+                self.gone(branch, frame.number);
+                self.settle(frame.value, GRACE);
+            }
+            wire::Kind::Lost => self.lose(branch, frame.number, &frame.text()),
+            // Each has been noticed by the branch; the rest is not for us.
+            _ => {}
+        }
+    }
+
+    /// The node processes of a host cannot be watched any more.
+    fn gone(&mut self, branch: usize, host: u32) -> Vec<u32> {
+        let reached = self.branches[branch].hosts.iter().find(|reached| reached.host == host);
+        let numbers = reached.map(|reached| reached.nodes.clone()).unwrap_or_default();
+        for &number in &numbers {
+            if let Some(node) = self.node(number) {
+                node.is_alive = false;
+            }
+        }
+        numbers
+    }
+
+    /// A host is lost, and the job with it.
+    fn lose(&mut self, branch: usize, host: u32, why: &str) {
+        let nodes = self.gone(branch, host);
+        let mut ranks: Vec<u32> = nodes.iter().flat_map(|&node| self.job.ranks_of(node)).collect();
+        ranks.sort_unstable();
+        let name = self.branches[branch]
+            .hosts
+            .iter()
+            .find(|reached| reached.host == host)
+            .map(|reached| reached.name.clone());
+        if self.code.is_none() {
+            let word = if ranks.len() == 1 { "rank" } else { "ranks" };
+            eprintln!("mpirun: host {} ({word} {}): {why}", name.unwrap_or_default(), intervals(&ranks));
+        }
+        self.settle(1, GRACE);
+    }
+
+    /// Reads standard input for a rank 0 on another host.
+    fn forward_input(&mut self) {
+        if !self.input.is_open || self.input.room == 0 || !may_read_input() {
+            return;
+        }
+        let mut source = libc::pollfd { fd: 0, events: libc::POLLIN, revents: 0 };
+        let mut buffer = vec![0; self.input.room.min(1 << 16)];
+        // SAFETY: one entry, and a buffer as long as it is said to be.
+        let length = unsafe {
+            if libc::poll(&mut source, 1, 0) <= 0 {
+                return;
+            }
+            libc::read(0, buffer.as_mut_ptr().cast(), buffer.len())
+        };
+        buffer.truncate(length.max(0) as usize);
+        self.input.is_open = length > 0;
+        self.input.room -= buffer.len();
+        let node = self.job.node_of.first().copied().unwrap_or(0);
+        self.tell(node, &Frame::new(wire::Kind::Input, node, 0, buffer));
+    }
+
+    /// Says to agents how much of their output is written.
+    fn return_room(&mut self) {
+        let Some(forwarder) = &self.forwarder else { return };
+        for (node, length) in forwarder.written() {
+            let host = self.job.host_of(node);
+            self.tell(node, &Frame::new(wire::Kind::Written, host, length as i32, []));
+        }
+    }
+
+    fn beat(&mut self) {
+        let now = Instant::now();
+        if self.beat_at.is_some_and(|at| at <= now) {
+            self.tell(ALL, &Frame::new(wire::Kind::Beat, 0, 0, []));
+            self.beat_at = Some(now + self.silence / 4);
+        }
     }
 
     fn kill(&mut self) {
         let mut ranks = std::mem::take(&mut self.states);
         if !ranks.is_empty() {
             ranks.sort_by_key(|state| state.rank);
-            self.printer.print(&Report::Ranks { ranks });
+            self.printer.print(&Report::Ranks { ranks }, "");
         }
         self.killed = true;
         self.kill_at = None;
-        for node in self.alive() {
-            let _ = node.node.child.kill();
-        }
+        self.local.kill();
+        self.tell(ALL, &Frame::new(wire::Kind::Kill, ALL, 0, []));
     }
 
     /// The time is over: the ranks' states are printed when they arrive, then the job is killed.
@@ -240,10 +396,10 @@ impl Supervisor {
 
     /// Sends a request to all that take part; returns to how many.
     fn ask(&mut self, request: &Request) -> usize {
-        let Ok(mut line) = serde_json::to_vec(request) else { return 0 };
-        line.push(b'\n');
-        let ask = |node: &mut Watched| node.is_attached && node.node.control.write_all(&line).is_ok();
-        self.alive().map(ask).filter(|asked| *asked).count()
+        let asked = self.nodes.iter().filter(|node| node.is_alive && node.is_attached);
+        let asked: Vec<u32> = asked.map(|node| node.number).collect();
+        asked.iter().for_each(|&node| self.request(node, request));
+        asked.len()
     }
 
     /// Goes on with the census.
@@ -268,7 +424,7 @@ impl Supervisor {
     fn end_deadlock(&mut self) {
         let mut ranks = std::mem::take(&mut self.states);
         ranks.sort_by_key(|state| state.rank);
-        self.printer.print(&Report::Deadlock { ranks });
+        self.printer.print(&Report::Deadlock { ranks }, "");
         self.is_deadlock = false;
         self.kill_at = Some(Instant::now() + GRACE);
         self.ask(&Request::End { code: DEADLOCK });
@@ -278,30 +434,12 @@ impl Supervisor {
     fn settle(&mut self, code: i32, grace: Duration) {
         if self.code.is_none() && self.nodes.len() > 1 {
             // They do not know of each other's end.
-            self.alive().filter(|node| !node.has_reported).for_each(|node| node.send(libc::SIGTERM));
+            let others = self.nodes.iter().filter(|node| node.is_alive && !node.has_reported);
+            let others: Vec<u32> = others.map(|node| node.number).collect();
+            others.into_iter().for_each(|node| self.signal(node, libc::SIGTERM, true));
         }
         self.code.get_or_insert(code);
         self.kill_at.get_or_insert(Instant::now() + grace);
-    }
-
-    fn read_signals(&mut self, signals: &OwnedFd) {
-        loop {
-            // SAFETY: plain data, for which zeros are valid; the descriptor is ours and does not block.
-            let (length, information) = unsafe {
-                let mut information: libc::signalfd_siginfo = std::mem::zeroed();
-                let size = size_of_val(&information);
-                (libc::read(signals.as_raw_fd(), (&raw mut information).cast(), size), information)
-            };
-            if length <= 0 {
-                return;
-            }
-            let signal = information.ssi_signo as i32;
-            if FORWARDED.contains(&signal) {
-                self.nodes.iter().for_each(|node| node.send(signal));
-            } else if ENDING.contains(&signal) {
-                self.end_by(signal, information.ssi_code);
-            }
-        }
     }
 
     fn end_by(&mut self, signal: i32, code: i32) {
@@ -310,27 +448,37 @@ impl Supervisor {
             return;
         }
         eprintln!("mpirun: got {}; ending the job", signal_name(signal));
-        // A terminal sends its signals to the whole process group: the ranks have it already.
-        if code <= 0 {
-            self.nodes.iter().for_each(|node| node.send(signal));
-        }
+        // A terminal sends its signals to the whole process group: the ranks of this host have it already.
+        self.signal(ALL, signal, code <= 0);
         self.code.get_or_insert(128 + signal);
         self.kill_at.get_or_insert(Instant::now() + SIGNAL_GRACE);
     }
 
-    fn read_reports(&mut self, index: usize) {
-        for report in self.nodes[index].read() {
-            self.report(index, report);
+    fn happened(&mut self, event: Event) {
+        match event {
+            Event::Report(node, line) => match serde_json::from_slice(&line) {
+                Ok(report) => self.report(node, report),
+                Err(error) => eprintln!("mpirun: a report that makes no sense ({error})"),
+            },
+            Event::Ended(number, status) => {
+                let Some(node) = self.node(number) else { return };
+                node.is_alive = false;
+                if !node.has_reported && self.code.is_none() {
+                    self.unreported_end(number as usize, status);
+                }
+                let next = self.census.set(number as usize, Member::Gone);
+                self.count(next);
+            }
         }
     }
 
-    fn report(&mut self, index: usize, report: Report) {
+    fn report(&mut self, number: u32, report: Report) {
+        let Some(node) = self.nodes.get_mut(number as usize) else { return };
         if self.code.is_none()
             || matches!(report, Report::Frame { .. } | Report::CrashEnd | Report::Finding { .. })
         {
-            self.printer.print(&report);
+            self.printer.print(&report, &node.host);
         }
-        let node = &mut self.nodes[index];
         match report {
             Report::Crash { signal, .. } => {
                 node.has_reported = true;
@@ -350,7 +498,7 @@ impl Supervisor {
                 if self.nodes.len() == 1 {
                     self.settle(code & 0xff, GRACE);
                 }
-                let next = self.census.set(index, Member::Gone);
+                let next = self.census.set(number as usize, Member::Gone);
                 self.count(next);
             }
             Report::Ranks { ranks } => {
@@ -362,49 +510,51 @@ impl Supervisor {
                     _ => {}
                 }
             }
-            Report::Attached => {
-                node.is_attached = true;
-                let next = self.census.set(index, Member::Busy);
-                self.count(next);
-                self.notice_absent();
+            Report::Attached => self.attached(number),
+            Report::Listening { addresses } => {
+                node.addresses = Some(addresses);
+                self.attached(number);
+                self.introduce();
             }
             Report::Rests => {
-                let next = self.census.set(index, Member::Resting);
+                let next = self.census.set(number as usize, Member::Resting);
                 self.count(next);
             }
             Report::Census { round, rest } => {
                 let rest = rest.map(|(mark, sent, received)| Rest { mark, sent, received });
-                let next = self.census.answer(index, round, rest);
+                let next = self.census.answer(number as usize, round, rest);
                 self.count(next);
             }
             Report::Frame { .. } | Report::CrashEnd | Report::Finding { .. } => {}
         }
     }
 
-    /// Notes which node processes are gone, and what that means for the job.
-    fn reap(&mut self) {
-        for index in 0..self.nodes.len() {
-            if !self.nodes[index].is_alive() {
-                continue;
-            }
-            if let Ok(Some(status)) = self.nodes[index].node.child.try_wait() {
-                self.read_reports(index);
-                self.nodes[index].status = Some(status);
-                if self.code.is_none() && !self.nodes[index].has_reported {
-                    self.unreported_end(index, status);
-                }
-                let next = self.census.set(index, Member::Gone);
-                self.count(next);
-            }
+    /// A node process takes part in the job.
+    fn attached(&mut self, number: u32) {
+        let Some(node) = self.node(number) else { return };
+        if !std::mem::replace(&mut node.is_attached, true) {
+            let next = self.census.set(number as usize, Member::Busy);
+            self.count(next);
+        }
+        self.notice_absent();
+    }
+
+    /// Tells all node processes where the others are, once that is known of all.
+    fn introduce(&mut self) {
+        let addresses: Option<Vec<_>> = self.nodes.iter().map(|node| node.addresses.clone()).collect();
+        if let Some(addresses) = addresses {
+            self.request(ALL, &Request::Book { addresses });
         }
     }
 
     /// A node process is gone that could not say why.
     fn unreported_end(&mut self, index: usize, status: ExitStatus) {
         let node = &self.nodes[index];
+        let ranks = self.job.ranks_of(node.number);
         let who = match node.kind {
-            Kind::Threads => "the process of the ranks".to_owned(),
-            Kind::Program { rank, .. } => format!("rank {rank} on {}", crate::report::host()),
+            Kind::Threads if self.nodes.len() == 1 => "the process of the ranks".to_owned(),
+            Kind::Threads => format!("the process of ranks {} on {}", intervals(&ranks), node.host),
+            Kind::Program { rank, .. } => format!("rank {rank} on {}", node.host),
         };
         match (status.signal(), status.code().unwrap_or(1)) {
             (Some(signal), _) => {
@@ -437,11 +587,10 @@ impl Supervisor {
 
     /// Ends a job some of whose programs use MPI and wait for others that have ended without.
     fn notice_absent(&mut self) {
-        let is_absent = |node: &&Watched| !node.is_attached && !node.is_alive();
-        let absent = self.nodes.iter().find(is_absent).map(|node| node.kind);
+        let is_absent = |node: &&Watched| !node.is_attached && !node.is_alive;
+        let absent = self.nodes.iter().find(is_absent).map(|node| (node.kind, node.host.clone()));
         let waits = self.nodes.iter().any(|node| node.is_attached);
-        if let (Some(Kind::Program { rank, .. }), true, None) = (absent, waits, self.code) {
-            let host = crate::report::host();
+        if let (Some((Kind::Program { rank, .. }, host)), true, None) = (absent, waits, self.code) {
             eprintln!(
                 "mpirun: rank {rank} on {host} ended without calling MPI_Init, and others have called it; start only programs \
                  that use MPI, or none"

@@ -6,16 +6,17 @@ use weft_coll::Team;
 use weft_coll::hier::Exchange;
 use weft_comm::Group;
 use weft_sched::{Source, Traffic};
-use weft_transport::{Device, Nodes};
+use weft_transport::{Device, Node, Nodes};
 
 static NODES: OnceLock<&'static Nodes> = OnceLock::new();
 static EXCHANGE: OnceLock<&'static Exchange> = OnceLock::new();
+static HOST: OnceLock<u32> = OnceLock::new();
 
-/// Says that the job has several node processes. To be called before the library is used.
-pub fn install(nodes: &'static Nodes) {
+/// Says that the job has several node processes, and on which hosts they are. To be called before the library is used.
+pub fn install(nodes: &'static Nodes, host_of: impl Fn(Node) -> u32) {
     if NODES.set(nodes).is_ok() {
-        // One host: all node processes are on it.
-        let _ = EXCHANGE.set(Exchange::serve(nodes, |_| 0));
+        let _ = HOST.set(host_of(nodes.node()));
+        let _ = EXCHANGE.set(Exchange::serve(nodes, host_of));
         weft_sched::set_source(&Outside, nodes.device().is_crowded());
         // Without the threads of further devices messages wait until a rank polls; nothing else depends on them.
         let _ = nodes.keep();
@@ -26,6 +27,11 @@ pub fn install(nodes: &'static Nodes) {
 #[inline]
 pub fn nodes() -> Option<&'static Nodes> {
     NODES.get().copied()
+}
+
+/// Returns the number of this process's host in the job.
+pub(crate) fn host() -> u32 {
+    HOST.get().copied().unwrap_or(0)
 }
 
 /// Tells the other node processes that this one ends in order.

@@ -88,10 +88,12 @@ fn pset_number(process: &Process, parent: &Communicator, name: &str) -> Option<u
     Some(u64::from(members.world_rank(0)) << 32 | u64::from(members.size()))
 }
 
-/// What one rank tells the others: its wish and its resources.
-const WORDS: usize = 2 + Resource::ALL.len();
+/// What one rank tells the others: its wish, its host and its resources there.
+const WORDS: usize = FIRST_RESOURCE + Resource::ALL.len();
+const HOST: usize = 2;
+const FIRST_RESOURCE: usize = 3;
 
-fn encode(split_type: c_int, wish: Wish, own: &Instances) -> Vec<u8> {
+fn encode(split_type: c_int, wish: Wish, host: u32, own: &Instances) -> Vec<u8> {
     let code = match wish {
         Wish::Nothing => 0,
         Wish::SharedMemory => 1,
@@ -100,7 +102,7 @@ fn encode(split_type: c_int, wish: Wish, own: &Instances) -> Vec<u8> {
         Wish::Resource(which) => 4 + which as u32,
     };
     let instances = own.iter().map(|instance| instance.map_or(u32::MAX, |instance| instance));
-    [split_type as u32, code].into_iter().chain(instances).flat_map(u32::to_ne_bytes).collect()
+    [split_type as u32, code, host].into_iter().chain(instances).flat_map(u32::to_ne_bytes).collect()
 }
 
 /// What all ranks have told, in the order of `Values::everyone`.
@@ -140,7 +142,7 @@ impl Table {
     /// instance that some ranks use and others don't.
     fn first_to_split(&self) -> Option<usize> {
         (0..Resource::ALL.len()).find(|which| {
-            let mut used = self.0.iter().map(|row| row[2 + which]);
+            let mut used = self.0.iter().map(|row| (row[HOST], row[FIRST_RESOURCE + which]));
             let first = used.next();
             used.any(|instance| Some(instance) != first)
         })
@@ -166,11 +168,12 @@ pub fn comm_split_type(
     let pairs = info::optional(info)?;
     let wish = wish(process, &parent, split_type, &pairs)?;
     let own = resources::of_rank(process.world_rank);
-    let table = Table::gather(&parent, &encode(split_type, wish, &own))?;
+    let host = nodes::host();
+    let table = Table::gather(&parent, &encode(split_type, wish, host, &own))?;
     newcomm.set(MPI_COMM_NULL);
     table.agree()?;
     let unguided = table.first_to_split();
-    let instance = |which: usize| own[which].map(u64::from);
+    let instance = |which: usize| own[which].map(|instance| u64::from(host) << 32 | u64::from(instance));
     let color: Color = match wish {
         Wish::Nothing => None,
         // What can make a shared window together: the ranks of a node process.
@@ -194,10 +197,19 @@ mod tests {
     use super::*;
 
     fn table(rows: &[(c_int, Wish, u32, u32)]) -> Table {
-        let row = |&(kind, wish, package, core): &(c_int, Wish, u32, u32)| {
+        on_hosts(
+            &rows
+                .iter()
+                .map(|&(kind, wish, package, core)| (kind, wish, 0, package, core))
+                .collect::<Vec<_>>(),
+        )
+    }
+
+    fn on_hosts(rows: &[(c_int, Wish, u32, u32, u32)]) -> Table {
+        let row = |&(kind, wish, host, package, core): &(c_int, Wish, u32, u32, u32)| {
             let mut own: Instances = [Some(0); Resource::ALL.len()];
             (own[1], own[6], own[7]) = (Some(package), Some(core), Some(core));
-            let bytes = encode(kind, wish, &own);
+            let bytes = encode(kind, wish, host, &own);
             core::array::from_fn(|i| u32::from_ne_bytes(bytes[4 * i..][..4].try_into().expect("four")))
         };
         Table(rows.iter().map(row).collect())
@@ -210,6 +222,13 @@ mod tests {
         assert_eq!(table(&[unguided(1, 2), unguided(1, 3)]).first_to_split(), Some(6));
         assert_eq!(table(&[unguided(1, 2), unguided(1, 2)]).first_to_split(), None);
         assert_eq!(table(&[unguided(1, 2)]).first_to_split(), None);
+    }
+
+    #[test]
+    fn hosts_split_before_anything_in_them() {
+        let unguided = |host, core| (MPI_COMM_TYPE_HW_UNGUIDED, Wish::Unguided, host, 0, core);
+        assert_eq!(on_hosts(&[unguided(0, 1), unguided(1, 1)]).first_to_split(), Some(0));
+        assert_eq!(on_hosts(&[unguided(1, 1), unguided(1, 2)]).first_to_split(), Some(6));
     }
 
     #[test]

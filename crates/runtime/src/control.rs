@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use weft_base::job::{Report, Request};
 
 use crate::node::{flush, leave_at_once};
@@ -15,12 +15,19 @@ static TOLD: OnceLock<&'static Control> = OnceLock::new();
 #[derive(Debug)]
 pub struct Control {
     socket: UnixStream,
+    /// What has come and was not looked at yet.
+    incoming: Mutex<BufReader<UnixStream>>,
 }
 
 impl Control {
     /// Takes the inherited socket.
-    pub fn new(fd: OwnedFd) -> Self {
-        Self { socket: UnixStream::from(fd) }
+    ///
+    /// # Errors
+    /// There is no descriptor for a second name of the socket.
+    pub fn new(fd: OwnedFd) -> std::io::Result<Self> {
+        let socket = UnixStream::from(fd);
+        let incoming = Mutex::new(BufReader::new(socket.try_clone()?));
+        Ok(Self { socket, incoming })
     }
 
     /// Returns the descriptor, for the handler of crashes.
@@ -47,16 +54,28 @@ impl Control {
         }
     }
 
+    /// Waits until `mpirun` says where all node processes listen; by their numbers. Ends the process if `mpirun` is gone.
+    pub fn book(&self) -> Vec<Vec<String>> {
+        let mut incoming = self.incoming.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match next(&mut incoming) {
+                Some(Ok(Request::Book { addresses })) => return addresses,
+                // What else is asked for can wait: nobody has called MPI yet.
+                Some(_) => {}
+                None => leave_at_once(1),
+            }
+        }
+    }
+
     /// Answers requests until `mpirun` is gone; then ends the process at once.
     pub fn serve(
         &'static self,
         mut describe: impl FnMut() -> Report + Send + 'static,
     ) -> std::io::Result<()> {
-        let socket = self.socket.try_clone()?;
         let serve = move || {
-            for line in BufReader::new(socket).lines() {
-                let Ok(line) = line else { break };
-                match serde_json::from_str(&line) {
+            let mut incoming = self.incoming.lock().unwrap_or_else(PoisonError::into_inner);
+            while let Some(request) = next(&mut incoming) {
+                match request {
                     Ok(Request::DescribeRanks) => self.send(&describe()),
                     Ok(Request::Census { round }) => {
                         let rest = weft_sched::rest_or_tell();
@@ -67,11 +86,21 @@ impl Control {
                         flush();
                         leave_at_once(code)
                     }
-                    Err(_) => {}
+                    // The book is asked for before anybody serves.
+                    Ok(Request::Book { .. }) | Err(_) => {}
                 }
             }
             leave_at_once(1)
         };
         std::thread::Builder::new().name("weft-control".into()).stack_size(128 * 1024).spawn(serve).map(drop)
+    }
+}
+
+/// Reads a request; `None` if `mpirun` is gone.
+fn next(incoming: &mut BufReader<UnixStream>) -> Option<serde_json::Result<Request>> {
+    let mut line = String::new();
+    match incoming.read_line(&mut line) {
+        Ok(length) if length > 0 => Some(serde_json::from_str(&line)),
+        _ => None,
     }
 }

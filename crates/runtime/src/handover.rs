@@ -5,7 +5,7 @@ use crate::control::Control;
 use std::fs::File;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
-use weft_base::job::{Handover, Job, NO_FD};
+use weft_base::job::{Handover, Job, NO_FD, Report};
 use weft_local::SegmentDevice;
 use weft_transport::{Device, Nodes, Places};
 
@@ -52,13 +52,20 @@ pub fn receive(handover: Handover) -> Result<Received, String> {
         return Err(format!("mpirun is version {}, the library {ours}; install weft again", job.version));
     }
     weft_base::settings::apply(&job.settings).map_err(|error| format!("{error}; install weft again"))?;
-    let control: &'static Control = Box::leak(Box::new(Control::new(take(handover.control_fd)?)));
+    let control: &'static Control = Box::leak(Box::new(
+        Control::new(take(handover.control_fd)?).map_err(|error| format!("the socket to mpirun: {error}"))?,
+    ));
+    if job.is_spread() {
+        control.send(&Report::Listening { addresses: Vec::new() });
+        let _ = control.book();
+        return Err("messages between hosts are not there yet; run the job on one host".into());
+    }
     if handover.segment_fd != NO_FD {
         let segment = take(handover.segment_fd)?;
         let device = SegmentDevice::attach(segment, handover.node)
             .map_err(|error| format!("the memory shared with the other processes: {error}"))?;
         let nodes = Nodes::new(Box::new(device) as Box<dyn Device>, Places::new(&job.node_of));
-        weft_mpi::nodes::install(Box::leak(Box::new(nodes)));
+        weft_mpi::nodes::install(Box::leak(Box::new(nodes)), |node| job.host_of(node));
     }
     Ok(Received { job, control, node: handover.node })
 }

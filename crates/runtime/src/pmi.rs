@@ -63,6 +63,9 @@ fn describe(client: &Client) -> Job {
         settings: Vec::new(),
         bind: false,
         node_of: (0..ranks).collect(),
+        host_of: Vec::new(),
+        hosts: Vec::new(),
+        secret: None,
         verbose: false,
     }
 }
@@ -116,7 +119,7 @@ fn connect(client: &Client, limit: Duration) -> Result<(), String> {
     let device = SegmentDevice::attach(segment, index)
         .map_err(|error| format!("the memory shared with the other processes: {error}"))?;
     let nodes = Nodes::new(Box::new(device) as Box<dyn Device>, Places::new(&neighbors));
-    weft_mpi::nodes::install(Box::leak(Box::new(nodes)));
+    weft_mpi::nodes::install(Box::leak(Box::new(nodes)), |_| own);
     // Nobody may leave before all have come.
     client.fence().map_err(together)
 }

@@ -181,6 +181,8 @@ settings! {
     BIND "bind-to" Kind::Choice(&["auto", "core", "none"]), 0, "Bind workers to processors; auto: if the job uses all of them (mpirun --bind-to)";
     TIMEOUT "timeout" Kind::Number(0, 1_000_000_000), 0, "End a job after so many seconds; 0: never (mpirun --timeout)";
     START_TIMEOUT "start-timeout" Kind::Number(1, 1_000_000_000), 300, "How many seconds a rank that another launcher started waits for it and for the other ranks";
+    HEARTBEAT "heartbeat" Kind::Number(1, 1_000_000), 10, "After how many seconds without a sign of life a host counts as lost, and the job with it";
+    LAUNCH_WIDTH "launch-width" Kind::Number(1, 100_000), 32, "How many hosts one host starts; they start the others";
     STACK "stack" Kind::Bytes(0, 64 * GIB), 0, "The size of a rank's stack; 0: the soft limit of the system (ulimit -s)";
     CHECK "check" Kind::Choice(&["off", "report", "error"]), 0, "Look for mistakes of the program; error: they fail the job (mpirun --check)";
     EAGER "eager" Kind::Bytes(0, MIB), 4 * KIB, "The longest message that is copied when no receive is posted for it";

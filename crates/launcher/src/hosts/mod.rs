@@ -1,0 +1,107 @@
+//! Which hosts a job runs on, and which rank on which of them: everything that is read from the command line, files and the
+//! variables of schedulers. Nothing here starts anything; a text that makes no sense is refused with its place.
+
+pub mod allocation;
+pub mod file;
+pub mod list;
+pub mod placement;
+pub mod rank_file;
+
+/// A host and what may run there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Host {
+    /// The name under which the launcher command reaches it; may begin with `USER@`.
+    pub name: String,
+    /// How many ranks belong there; `None` if nobody has said.
+    pub slots: Option<u32>,
+    /// How many ranks may be there at most.
+    pub max_slots: Option<u32>,
+}
+
+impl Host {
+    /// Creates a host of which only the name is known.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self { name: name.into(), slots: None, max_slots: None }
+    }
+
+    /// Returns the name without user.
+    pub fn short(&self) -> &str {
+        self.name.rsplit('@').next().unwrap_or_default()
+    }
+}
+
+/// Adds a host to a list. One that is there already gets the further slots: a name counts as one slot each time.
+pub fn add(hosts: &mut Vec<Host>, host: Host) {
+    match hosts.iter_mut().find(|known| known.name == host.name) {
+        Some(known) => {
+            known.slots = Some(known.slots.unwrap_or(1).saturating_add(host.slots.unwrap_or(1)));
+            known.max_slots = known.max_slots.or(host.max_slots);
+        }
+        None => hosts.push(host),
+    }
+}
+
+/// Checks a host's name. It becomes an argument of a command: it must not look like an option or hold anything a shell reads.
+///
+/// # Errors
+/// Says which character is wrong.
+pub fn check_name(name: &str) -> Result<(), String> {
+    if name.is_empty() || name.ends_with('@') || name.starts_with('@') {
+        return Err(format!("{name:?} is no host's name"));
+    }
+    if name.rsplit('@').any(|part| part.starts_with('-')) {
+        return Err(format!("{name:?} is no host's name: it begins like an option"));
+    }
+    let is_wrong = |c: &char| !(c.is_ascii_alphanumeric() || ".-_@:%".contains(*c));
+    match name.chars().find(is_wrong) {
+        Some(wrong) => Err(format!("{name:?} is no host's name: it has {wrong:?}")),
+        None => Ok(()),
+    }
+}
+
+/// Reads a number of slots.
+pub(crate) fn slots(text: &str) -> Result<u32, String> {
+    match text.parse::<u32>() {
+        Ok(number @ 1..=1_000_000) => Ok(number),
+        _ => Err(format!("{text:?} is no number of slots (1 to 1000000)")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_could_be_options_or_commands_are_refused() {
+        for name in ["a", "node-1.example.org", "me@node_1", "fe80::1%eth0", "10.0.0.1"] {
+            assert_eq!(check_name(name), Ok(()));
+        }
+        for name in [
+            "",
+            "-oProxyCommand=x",
+            "me@-x",
+            "a b",
+            "a;b",
+            "$(x)",
+            "a'b",
+            "a\nb",
+            "@",
+            "@a",
+            "a@",
+            "ä",
+            "a/b",
+        ] {
+            assert!(check_name(name).is_err(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_given_again_is_another_slot() {
+        let mut hosts = Vec::new();
+        for (name, slots) in [("a", None), ("b", Some(3)), ("a", None), ("b", None), ("c", None)] {
+            add(&mut hosts, Host { slots, ..Host::named(name) });
+        }
+        let found: Vec<_> = hosts.iter().map(|host| (&*host.name, host.slots)).collect();
+        assert_eq!(found, [("a", Some(2)), ("b", Some(4)), ("c", None)]);
+    }
+}
