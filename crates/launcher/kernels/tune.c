@@ -1,6 +1,6 @@
 // Measures the algorithms of one collective for `weft tune`: tune COLLECTIVE ROUNDS MICROSECONDS BYTES,BYTES,… VALUE VALUE …
 //
-// Each VALUE is the value of the info key weft_COLLECTIVE_algorithm of a communicator. For each size and round every
+// Each VALUE is the value of the info key weft_COLLECTIVE_algorithm of a communicator, or `-` for none. For each size and round every
 // value is measured once, in an order that rotates, so that what disturbs the machine disturbs all alike. Rank 0 prints
 // `BYTES VALUE'S_INDEX NANOSECONDS` per sample: the time of one operation, that of the slowest rank.
 #include <mpi.h>
@@ -150,7 +150,7 @@ int main(int argc, char **argv) {
   for (int value = 0; value < values; value++) {
     MPI_Info info;
     MPI_Info_create(&info);
-    MPI_Info_set(info, key, argv[5 + value]);
+    if (strcmp(argv[5 + value], "-") != 0) MPI_Info_set(info, key, argv[5 + value]);
     MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comms[value]);
     MPI_Info_free(&info);
   }

@@ -1,8 +1,9 @@
 //! `weft tune`: measures the algorithms of collectives on this machine and writes a table of the fastest.
 //!
-//! For each number of ranks and each collective one job runs: a kernel that measures all algorithms side by side, sizes
-//! one after the other, in interleaved rounds. The median of an algorithm's rounds counts. What is built in stays unless
-//! another is faster by more than [`MARGIN`], so that noise does not write the table.
+//! Between ranks, for each number of them and each collective one job runs: a kernel that measures all algorithms side by
+//! side, sizes one after the other, in interleaved rounds. Between node processes, which take their table from the
+//! launcher, a job measures one algorithm, and the jobs take turns. The median of an algorithm's rounds counts. What is
+//! built in stays unless another is faster by more than [`MARGIN`], so that noise does not write the table.
 
 use crate::flags::Stop;
 use crate::install::Installation;
@@ -18,6 +19,8 @@ use weft_base::collectives::{Algorithm, Collective, Level, Row, Step, Table, Thr
 pub struct Request {
     /// The numbers of ranks, ascending.
     pub ranks: Vec<u32>,
+    /// The numbers of node processes, ascending.
+    pub nodes: Vec<u32>,
     /// The collectives.
     pub collectives: Vec<Collective>,
     /// Whether few sizes and rounds are enough.
@@ -40,8 +43,7 @@ fn failed(why: impl std::fmt::Display) -> Stop {
 }
 
 /// Returns what can be measured of a collective.
-fn candidates(collective: Collective, quick: bool) -> Vec<Candidate> {
-    let level = Level::Ranks;
+fn candidates(collective: Collective, level: Level, quick: bool) -> Vec<Candidate> {
     let mut all = Vec::new();
     for &algorithm in Algorithm::of(collective, level) {
         let plain = Row::new(collective, level, algorithm);
@@ -51,6 +53,9 @@ fn candidates(collective: Collective, quick: bool) -> Vec<Candidate> {
         }
         if algorithm == Algorithm::InPlace && plain.block > 0 && !quick {
             all.extend([4, 64].map(|kib| Row { block: kib << 10, ..plain.clone() }));
+        }
+        if algorithm == Algorithm::Chain && !quick {
+            all.extend([16, 256].map(|kib| Row { segment: kib << 10, ..plain.clone() }));
         }
         all.push(plain);
     }
@@ -62,9 +67,11 @@ fn value(row: &Row) -> String {
     row.to_string().split_once(": ").map_or_else(String::new, |(_, value)| value.to_owned())
 }
 
-fn sizes(collective: Collective, quick: bool) -> Vec<u64> {
+fn sizes(collective: Collective, level: Level, quick: bool) -> Vec<u64> {
     match (collective, quick) {
         (Collective::Barrier, _) => vec![0],
+        // One algorithm is for all sizes, since not every member knows them.
+        _ if level == Level::Nodes && !collective.has_common_size() => vec![4 << 10],
         (_, true) => vec![8, 1 << 10, 4 << 10, 64 << 10],
         (_, false) => (3..=20).map(|shift| 1 << shift).collect(),
     }
@@ -93,26 +100,47 @@ fn read(output: &str, candidates: usize) -> Result<Medians, Stop> {
     Ok(whole.map(|(bytes, mut of)| (bytes, of.iter_mut().map(|times| median(times)).collect())).collect())
 }
 
+/// How often each candidate between node processes has a job of its own.
+const TURNS: u32 = 3;
+
 fn measure(
     installation: &Installation,
     request: &Request,
     collective: Collective,
-    ranks: u32,
+    (level, members): (Level, u32),
     all: &[Candidate],
 ) -> Result<Medians, Stop> {
-    let (rounds, time_us) = if request.quick { ("5", "300") } else { ("11", "1000") };
-    let sizes: Vec<String> = sizes(collective, request.quick).iter().map(u64::to_string).collect();
-    let kernel = installation.prefix.join("lib/weft/weft-tune-kernel");
-    let mut command = Command::new(installation.bin.join("mpirun"));
-    command.args(["-n", &ranks.to_string()]).arg(&kernel);
-    command.args([collective.name(), rounds, time_us, &sizes.join(",")]).args(all.iter().map(value));
-    let output = command.output().map_err(|error| failed(format!("mpirun: {error}")))?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        let what = format!("{} on {ranks} ranks ended with {}", collective.name(), output.status);
-        return Err(failed(format!("{what}: {}", said.trim_end())));
+    let (rounds, time_us) = if request.quick { (5, "300") } else { (11, "1000") };
+    let sizes = sizes(collective, level, request.quick).iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+    let job = |rounds: u32, options: &[&str], values: &[String]| {
+        let mut command = Command::new(installation.bin.join("mpirun"));
+        command.args(["-n", &members.to_string()]).args(options);
+        command.arg(installation.prefix.join("lib/weft/weft-tune-kernel"));
+        command.args([collective.name(), &rounds.to_string(), time_us, &sizes]).args(values);
+        let output = command.output().map_err(|error| failed(format!("mpirun: {error}")))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let what = format!("{} on {members} {} ended with {}", collective.name(), level.name(), output.status);
+            return Err(failed(format!("{what}: {}", said.trim_end())));
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    if level == Level::Ranks {
+        return read(&job(rounds, &[], &all.iter().map(value).collect::<Vec<_>>())?, all.len());
     }
-    read(&String::from_utf8_lossy(&output.stdout), all.len())
+    let mut samples = String::new();
+    for _ in 0..TURNS {
+        for (index, row) in all.iter().enumerate() {
+            let setting = format!("collectives={row}");
+            let options = ["--ranks-as", "processes", "--set", &setting];
+            let said = job(rounds.div_ceil(TURNS), &options, &["-".to_owned()])?;
+            for line in said.lines() {
+                // The job knows its candidate as the first one.
+                let _ = writeln!(samples, "{}", line.replacen(" 0 ", &format!(" {index} "), 1));
+            }
+        }
+    }
+    read(&samples, all.len())
 }
 
 fn step(row: &Row) -> Step {
@@ -179,6 +207,14 @@ fn name(bytes: u64) -> String {
     }
 }
 
+/// Says whose number it is.
+fn noun(level: Level) -> &'static str {
+    match level {
+        Level::Ranks => "ranks",
+        Level::Nodes => "node processes",
+    }
+}
+
 fn write(path: &Path, text: &str) -> Result<(), Stop> {
     std::fs::write(path, text).map_err(|error| failed(format!("{}: {error}", path.display())))
 }
@@ -190,36 +226,49 @@ fn write(path: &Path, text: &str) -> Result<(), Stop> {
 pub fn tune(installation: &Installation, request: &Request) -> Result<String, Stop> {
     // What cannot be written is better known before than after.
     write(&request.output, "")?;
-    let steps = request.ranks.len() * request.collectives.len();
+    let levels = [(Level::Ranks, &request.ranks), (Level::Nodes, &request.nodes)];
+    let what = levels.iter().flat_map(|&(level, members)| {
+        let worth = move |&collective: &Collective| candidates(collective, level, request.quick).len() > 1;
+        request.collectives.iter().copied().filter(worth).map(move |collective| (collective, level, members))
+    });
+    let what: Vec<_> = what.filter(|(_, _, members)| !members.is_empty()).collect();
+    let steps: usize = what.iter().map(|(_, _, members)| members.len()).sum();
     let style =
         ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} ({eta} left)").expect("a right template");
     let progress = ProgressBar::new(steps as u64).with_style(style);
     let (mut table, mut gains) = (String::new(), String::new());
-    let measured: Vec<String> = request.ranks.iter().map(u32::to_string).collect();
+    let measured: Vec<String> = levels
+        .iter()
+        .filter(|(_, members)| !members.is_empty())
+        .map(|(level, members)| {
+            let numbers: Vec<String> = members.iter().map(u32::to_string).collect();
+            format!("{} {}", numbers.join(", "), noun(*level))
+        })
+        .collect();
     let _ = writeln!(
         table,
-        "# Written by weft tune {} for {} ranks on {} processors; use it with the setting collective-table.",
+        "# Written by weft tune {} for {} on {} processors; use it with the setting collective-table.",
         env!("CARGO_PKG_VERSION"),
-        measured.join(", "),
+        measured.join(" and "),
         std::thread::available_parallelism().map_or(1, |n| n.get())
     );
-    for &collective in &request.collectives {
-        let all = candidates(collective, request.quick);
-        let mut by_ranks = Vec::new();
-        for &ranks in &request.ranks {
-            progress.set_message(format!("{} on {ranks} ranks", collective.name()));
-            let medians = measure(installation, request, collective, ranks, &all)?;
-            let built_in = Table::default().resolve(Level::Ranks, ranks);
+    for (collective, level, members) in what {
+        let all = candidates(collective, level, request.quick);
+        let mut by_members = Vec::new();
+        for &number in members {
+            progress.set_message(format!("{} on {number} {}", collective.name(), noun(level)));
+            let medians = measure(installation, request, collective, (level, number), &all)?;
+            let built_in = Table::default().resolve(level, number);
             let choices = choose(&medians, &all, built_in.of(collective));
             for choice in choices.iter().filter(|choice| choice.gain > 1.0) {
                 let what = format!("{}{}", collective.name(), name(choice.bytes));
-                let how = value(&all[choice.candidate]);
-                let _ = writeln!(gains, "{what} on {ranks} ranks: {how} is {:.2} times as fast", choice.gain);
+                let (how, noun) = (value(&all[choice.candidate]), noun(level));
+                let _ = writeln!(gains, "{what} on {number} {noun}: {how} is {:.2} times as fast", choice.gain);
             }
-            by_ranks.push((ranks, rows(&choices, &all)));
+            by_members.push((number, rows(&choices, &all)));
             progress.inc(1);
         }
-        for row in join(&by_ranks) {
+        for row in join(&by_members) {
             let _ = writeln!(table, "{row}");
         }
     }
@@ -257,7 +306,7 @@ mod tests {
 
     #[test]
     fn what_is_built_in_stays_unless_another_is_clearly_faster() {
-        let all = candidates(Collective::Bcast, true);
+        let all = candidates(Collective::Bcast, Level::Ranks, true);
         assert_eq!(all.iter().map(value).collect::<Vec<_>>(), ["slots", "in-place", "schedule"]);
         let resolved = Table::default().resolve(Level::Ranks, 4);
         let medians = BTreeMap::from([
@@ -283,8 +332,24 @@ mod tests {
 
     #[test]
     fn blocks_are_varied_where_there_are_some() {
-        let values: Vec<String> = candidates(Collective::Allreduce, false).iter().map(value).collect();
+        let values: Vec<String> = candidates(Collective::Allreduce, Level::Ranks, false).iter().map(value).collect();
         assert_eq!(values, ["slots", "in-place block=4K", "in-place block=64K", "in-place", "schedule"]);
-        assert_eq!(candidates(Collective::Gatherv, false).len(), 2);
+        assert_eq!(candidates(Collective::Gatherv, Level::Ranks, false).len(), 2);
+    }
+    #[test]
+    fn between_node_processes_rows_say_so_and_can_be_read_back() {
+        let all = candidates(Collective::Reduce, Level::Nodes, false);
+        let values: Vec<String> = all.iter().map(value).collect();
+        assert_eq!(values[2..5], ["binomial", "chain segment=16K", "chain segment=256K"]);
+        for collective in Collective::ALL {
+            let all = candidates(*collective, Level::Nodes, false);
+            let built_in = Table::default().resolve(Level::Nodes, 4);
+            let sizes = sizes(*collective, Level::Nodes, false);
+            let slow = |bytes| (bytes, (0..all.len()).map(|i| 100.0 / (i + 1) as f64).collect());
+            let choices = choose(&sizes.into_iter().map(slow).collect(), &all, built_in.of(*collective));
+            let text = table(&join(&[(2, rows(&choices, &all)), (4, rows(&choices, &all))])).join("\n");
+            assert!(parse_rows(&text).is_ok_and(|read| !read.is_empty()), "{text}");
+            assert!(text.starts_with(&format!("{}/nodes: ", collective.name())), "{text}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! `weft`: looks at programs and at the installation.
 
+use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use std::path::PathBuf;
 use weft_base::collectives::Collective;
@@ -30,6 +31,13 @@ fn command() -> Command {
                         .value_delimiter(',')
                         .default_value("2,8,32")
                         .help("Numbers of ranks to measure with"),
+                )
+                .arg(
+                    Arg::new("nodes")
+                        .long("nodes")
+                        .value_name("NODES,…")
+                        .value_delimiter(',')
+                        .help("Numbers of node processes of one rank to measure with [default: none]"),
                 )
                 .arg(
                     Arg::new("collectives")
@@ -92,13 +100,20 @@ fn tuning(arguments: &ArgMatches) -> Result<tune::Request, Stop> {
         words.map(|word| word.trim().to_owned()).collect()
     };
     let wrong = |why: String| Stop { message: format!("weft tune: {why}\n"), code: weft_launcher::USAGE };
-    let number = |word: &String| match word.parse::<u32>() {
-        Ok(number) if number > 1 => Ok(number),
-        _ => Err(wrong(format!("-n {word}: not a number of at least 2"))),
+    let numbers = |name: &str, option: &str| {
+        let number = |word: &String| match word.parse::<u32>() {
+            Ok(number) if number > 1 => Ok(number),
+            _ => Err(wrong(format!("{option} {word}: not a number of at least 2"))),
+        };
+        let mut numbers = list(name).iter().map(number).collect::<Result<Vec<_>, _>>()?;
+        numbers.sort_unstable();
+        numbers.dedup();
+        Ok(numbers)
     };
-    let mut ranks = list("np").iter().map(number).collect::<Result<Vec<_>, _>>()?;
-    ranks.sort_unstable();
-    ranks.dedup();
+    let nodes = numbers("nodes", "--nodes")?;
+    // Who asks for node processes alone wants those alone.
+    let only_nodes = !nodes.is_empty() && arguments.value_source("np") != Some(ValueSource::CommandLine);
+    let ranks = if only_nodes { Vec::new() } else { numbers("np", "-n")? };
     let find = |word: &String| {
         Collective::find(word).ok_or_else(|| {
             let all: Vec<_> = Collective::ALL.iter().map(|collective| collective.name()).collect();
@@ -110,7 +125,7 @@ fn tuning(arguments: &ArgMatches) -> Result<tune::Request, Stop> {
         collectives = Collective::ALL.to_vec();
     }
     let output = arguments.get_one::<PathBuf>("output").cloned().expect("it has a default");
-    Ok(tune::Request { ranks, collectives, quick: arguments.get_flag("quick"), output })
+    Ok(tune::Request { ranks, nodes, collectives, quick: arguments.get_flag("quick"), output })
 }
 
 fn main() {
