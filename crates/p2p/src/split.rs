@@ -2,9 +2,9 @@
 //!
 //! The receiver copies the front and asks the sender, who waits anyway, to copy the tail. The best tail is the one that
 //! is finished when the front is. That depends on how far apart the two cores are and in whose cache the buffers lie,
-//! so it is not computed but found: a tail that was finished in time grows, one that was waited for shrinks. If even a
-//! short one is late, asking costs more than it saves (far cores, buffers that lie in the receiver's cache already), and
-//! the next messages go without, twice as many each time.
+//! so it is not computed but found: a tail that was finished in time grows, fast until the first one is late, and one
+//! that was waited for shrinks. If even a short one is late, asking costs more than it saves (far cores, buffers that lie
+//! in the receiver's cache already), and the next messages go without, twice as many each time.
 
 use weft_sync::invitation::End;
 
@@ -18,7 +18,9 @@ const FIRST: [u32; 4] = [16, 24, 28, 28];
 const REST: u32 = 8;
 const DOUBTS: u32 = 4;
 
-/// How many tails in a row must be in time before the next one is longer.
+/// How much longer each tail is than the one before until one is late.
+const STEP: u32 = 2;
+/// How many tails in a row must be in time before the next one is longer, later on.
 const ENOUGH: u32 = 6;
 
 /// What a receiver knows about one sender's offers of about one length. Fits a word, whose value 0 is the beginning.
@@ -34,6 +36,8 @@ pub(crate) struct Split {
     rest: u32,
     /// How often in a row help did not pay.
     doubts: u32,
+    /// 1 once a tail was late: from then on changes are few.
+    settled: u32,
 }
 
 impl Split {
@@ -47,13 +51,15 @@ impl Split {
             late: field(11, 2),
             rest: field(13, 11),
             doubts: field(24, 3),
+            settled: field(27, 1),
         }
     }
 
     /// Writes all of it into a word.
     #[inline]
     pub(crate) fn word(self, class: usize) -> u32 {
-        self.part ^ FIRST[class] | self.good << 6 | self.late << 11 | self.rest << 13 | self.doubts << 24
+        let Self { part, good, late, rest, doubts, settled } = self;
+        part ^ FIRST[class] | good << 6 | late << 11 | rest << 13 | doubts << 24 | settled << 27
     }
 
     /// Returns how many parts of the next message to ask the sender for; 0 for not asking.
@@ -74,7 +80,10 @@ impl Split {
             End::InTime => {
                 self.late = 0;
                 self.good += 1;
-                if self.good == ENOUGH {
+                if self.settled == 0 {
+                    self.good = 0;
+                    self.part = (self.part + STEP).min(MOST);
+                } else if self.good == ENOUGH {
                     self.good = 0;
                     self.part = (self.part + 1).min(MOST);
                     self.doubts = self.doubts.saturating_sub(1);
@@ -87,6 +96,7 @@ impl Split {
             End::Alone => MOST,
         };
         self.good = 0;
+        self.settled = 1;
         self.late = (self.late + 1).min(3);
         if self.part >= LEAST + less {
             self.part -= less;
@@ -126,6 +136,16 @@ mod tests {
     }
 
     #[test]
+    fn a_split_is_found_within_a_few_messages() {
+        let mut split = Split::from_word(0, 0);
+        for _ in 0..(MOST - FIRST[0]).div_ceil(STEP) {
+            split = Split::from_word(split.word(0), 0);
+            split.learn(End::InTime);
+        }
+        assert_eq!(split.ask(), MOST);
+    }
+
+    #[test]
     fn a_sender_that_never_helps_in_time_is_asked_less_and_less() {
         let mut split = Split::from_word(0, 1);
         run(&mut split, 0, 1000);
@@ -148,7 +168,7 @@ mod tests {
     #[test]
     fn every_state_fits_a_word() {
         let mut split = Split::from_word(0, 1);
-        assert_eq!(split, Split { part: FIRST[1], good: 0, late: 0, rest: 0, doubts: 0 });
+        assert_eq!(split, Split { part: FIRST[1], good: 0, late: 0, rest: 0, doubts: 0, settled: 0 });
         for i in 0..200 {
             split.learn(if i % 20 < 17 { End::InTime } else { End::Alone });
             assert_eq!(Split::from_word(split.word(1), 1), split);
