@@ -7,7 +7,8 @@
 //! Who may touch what
 //!
 //! - a rank's part: the rank before it arrives; then, unchanging, everybody to whom the operation is ready.
-//! - the result: the last rank to arrive, until it stores `phase`; then, unchanging, everybody.
+//! - the result (of a reduction or allgather): the last rank to arrive, until it stores `phase`; then, unchanging,
+//!   everybody.
 //! - everything again: whoever takes the operation out of the pool, where the last rank to leave puts it. A rank leaves
 //!   once, and touches nothing afterwards.
 //!
@@ -210,6 +211,9 @@ impl Light {
             if agree && let Some(operator) = operation.operator {
                 self.combine(shared, operator, value(operation).datatype(), value(operation).count());
             }
+            if agree && operation.call == Call::Allgather {
+                self.collect();
+            }
             self.phase.swap(if agree { COMPLETE } else { MISMATCHED }, Ordering::SeqCst);
             self.wake();
         }
@@ -265,6 +269,20 @@ impl Light {
                 fold(ranks, &between.data(count));
                 operator.apply(&between.data(count), &result);
             }
+        }
+    }
+
+    /// Puts all parts one after the other, if they are equally long: then nobody need go to all of them.
+    fn collect(&self) {
+        let each = self.part(0).bytes;
+        let is_even = (0..self.size()).all(|rank| self.part(rank).bytes == each);
+        let bytes = if is_even { each * u64::from(self.size()) } else { 0 };
+        // SAFETY: the last to arrive has the result to itself.
+        let room = unsafe { (*self.result.get()).of(bytes) };
+        for rank in 0..if is_even { self.size() } else { 0 } {
+            let (part, offset) = (self.part(rank).place().cast(), u64::from(rank) * each);
+            // SAFETY: the part has `each` bytes and the room as many for every rank.
+            unsafe { core::ptr::copy_nonoverlapping::<u8>(part, room.add(offset as usize), each as usize) };
         }
     }
 
@@ -411,10 +429,17 @@ impl Stay {
             Call::Broadcast => whole(light.part(self.root), receive),
             // SAFETY: complete, so nobody changes the result.
             Call::Reduce | Call::Allreduce => whole(unsafe { &*light.result.get() }, receive),
-            Call::Allgather => (0..light.size()).try_for_each(|rank| {
-                let place = self.receive.piece(rank).expect("a piece for each");
-                whole(light.part(rank), place)
-            }),
+            Call::Allgather => {
+                // SAFETY: as above.
+                let result = unsafe { &*light.result.get() };
+                if let Some(all) = self.receive.evenly(result.bytes) {
+                    return whole(result, all);
+                }
+                (0..light.size()).try_for_each(|rank| {
+                    let place = self.receive.piece(rank).expect("a piece for each");
+                    whole(light.part(rank), place)
+                })
+            }
             Call::Alltoall => (0..light.size()).try_for_each(|rank| {
                 let (room, place) = (light.part(rank), self.receive.piece(rank).expect("a piece for each"));
                 let each = room.bytes / u64::from(light.size());

@@ -189,6 +189,14 @@ impl OwnedBuffers {
         }
     }
 
+    /// Returns the buffer that is divided evenly, if it has so many bytes and there are any.
+    pub fn evenly(&self, bytes: u64) -> Option<Data<'_>> {
+        match self {
+            Self::Even(whole, _) => Some(whole.data()).filter(|data| bytes > 0 && data.bytes() == bytes),
+            _ => None,
+        }
+    }
+
     /// Returns the bytes of all pieces.
     pub fn bytes(&self) -> u64 {
         match self {

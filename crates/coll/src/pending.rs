@@ -46,6 +46,12 @@ impl Pending {
         }
     }
 
+    /// Tells whether the rank's part was over, without an error, as soon as it had begun: an operation with little data for
+    /// which the rank waits for nobody. Takes what it receives.
+    pub fn is_over_at_once(&self) -> bool {
+        matches!(&self.0, Kind::Stay(stay) if stay.advance(None) && stay.result().is_ok())
+    }
+
     /// Forgets the waiter.
     pub fn leave(&self) {
         match &self.0 {

@@ -111,7 +111,8 @@ fn measure(
     all: &[Candidate],
 ) -> Result<Medians, Stop> {
     let (rounds, time_us) = if request.quick { (5, "300") } else { (11, "1000") };
-    let sizes = sizes(collective, level, request.quick).iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+    let sizes =
+        sizes(collective, level, request.quick).iter().map(u64::to_string).collect::<Vec<_>>().join(",");
     let job = |rounds: u32, options: &[&str], values: &[String]| {
         let mut command = Command::new(installation.bin.join("mpirun"));
         command.args(["-n", &members.to_string()]).args(options);
@@ -120,7 +121,8 @@ fn measure(
         let output = command.output().map_err(|error| failed(format!("mpirun: {error}")))?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
-            let what = format!("{} on {members} {} ended with {}", collective.name(), level.name(), output.status);
+            let what =
+                format!("{} on {members} {} ended with {}", collective.name(), level.name(), output.status);
             return Err(failed(format!("{what}: {}", said.trim_end())));
         }
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
@@ -263,7 +265,8 @@ pub fn tune(installation: &Installation, request: &Request) -> Result<String, St
             for choice in choices.iter().filter(|choice| choice.gain > 1.0) {
                 let what = format!("{}{}", collective.name(), name(choice.bytes));
                 let (how, noun) = (value(&all[choice.candidate]), noun(level));
-                let _ = writeln!(gains, "{what} on {number} {noun}: {how} is {:.2} times as fast", choice.gain);
+                let _ =
+                    writeln!(gains, "{what} on {number} {noun}: {how} is {:.2} times as fast", choice.gain);
             }
             by_members.push((number, rows(&choices, &all)));
             progress.inc(1);
@@ -332,7 +335,8 @@ mod tests {
 
     #[test]
     fn blocks_are_varied_where_there_are_some() {
-        let values: Vec<String> = candidates(Collective::Allreduce, Level::Ranks, false).iter().map(value).collect();
+        let values: Vec<String> =
+            candidates(Collective::Allreduce, Level::Ranks, false).iter().map(value).collect();
         assert_eq!(values, ["slots", "in-place block=4K", "in-place block=64K", "in-place", "schedule"]);
         assert_eq!(candidates(Collective::Gatherv, Level::Ranks, false).len(), 2);
     }

@@ -5,10 +5,10 @@ use crate::process::Process;
 use crate::{check, info};
 use std::sync::Arc;
 use weft_base::abi::{self, Status};
-use weft_base::constants::*;
-use weft_base::{Error, Out, Result};
+use weft_base::settings::is_checking;
+use weft_base::{Out, Result};
 use weft_coll::{Operation, Pending, Prepared};
-use weft_p2p::Work;
+use weft_p2p::{COMPLETED_COLLECTIVE, Work, collective_cancelled};
 use weft_sched::Thread;
 use weft_sync::Lock;
 
@@ -38,6 +38,11 @@ impl Form {
 fn start(communicator: &Communicator, operation: &Operation<'_>, request: Out<abi::Request>) -> Result {
     check::output(request, "request")?;
     let pending = communicator.team.start(operation);
+    // Checking mode wants to know of every request.
+    if pending.is_over_at_once() && !is_checking() {
+        request.set(COMPLETED_COLLECTIVE);
+        return Ok(());
+    }
     request.set(give(communicator, Arc::new(Started(pending)), true)?);
     Ok(())
 }
@@ -58,14 +63,6 @@ fn prepare(
 fn give(communicator: &Communicator, work: Arc<dyn Work>, active: bool) -> Result<abi::Request> {
     let requests = Process::current()?.messages().endpoint.requests();
     Ok(requests.create_work(work, communicator.handle(), active))
-}
-
-#[cold]
-fn not_cancellable() -> Error {
-    Error::new(
-        MPI_ERR_REQUEST,
-        "request is a collective operation, which cannot be cancelled; complete it instead",
-    )
 }
 
 /// A nonblocking operation.
@@ -94,7 +91,7 @@ impl Work for Started {
     }
 
     fn cancel(&self) -> Result {
-        Err(not_cancellable())
+        Err(collective_cancelled())
     }
 }
 
@@ -126,7 +123,7 @@ impl Work for Startable {
     }
 
     fn cancel(&self) -> Result {
-        Err(not_cancellable())
+        Err(collective_cancelled())
     }
 
     fn start(&self) -> Result {

@@ -28,7 +28,10 @@ const NUMBERS: c_int = 16;
 /// Returns the place in a table that a rank's handle means: that is in its lower half (`weft_base::handle`). The handle
 /// of a request that was complete at once has a place of its own.
 fn place(rank: u32, handle: usize) -> (u32, usize) {
-    (rank, if handle == weft_p2p::COMPLETED_SEND.0 { handle } else { handle & 0xffff_ffff })
+    (
+        rank,
+        if weft_p2p::is_memoryless(weft_base::abi::Request(handle)) { handle } else { handle & 0xffff_ffff },
+    )
 }
 
 impl Wide {
@@ -101,9 +104,9 @@ mod tests {
         assert_eq!(wide.number(3, handle(39, 0)), Some(numbers[38]));
         assert_eq!(wide.number(3, handle(38, 0)), None);
         let (other, rank) = (wide.add(3, handle(1, 1)), wide.add(4, handle(39, 0)));
-        let completed = wide.add(3, weft_p2p::COMPLETED_SEND.0);
-        let request = wide.add(3, 5 << 32 | weft_p2p::COMPLETED_SEND.0 & 0xffff_ffff);
-        assert_eq!(wide.handle(completed), weft_p2p::COMPLETED_SEND.0);
+        let completed = wide.add(3, weft_p2p::COMPLETED_COLLECTIVE.0);
+        let request = wide.add(3, 5 << 32 | weft_p2p::COMPLETED_COLLECTIVE.0 & 0xffff_ffff);
+        assert_eq!(wide.handle(completed), weft_p2p::COMPLETED_COLLECTIVE.0);
         let all = [numbers[38], other, rank, completed, request];
         assert_eq!(all.iter().collect::<std::collections::HashSet<_>>().len(), all.len());
         assert!(all.iter().all(|&number| number <= FIRST_WIDE && wide.handle(number) != 0));

@@ -7,7 +7,7 @@ use crate::engine::{Engine, Mode};
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, Outcome};
 use crate::probe::Matched;
-use crate::requests::{COMPLETED_SEND, Content, Kind, Recipe, Slot, release_detached};
+use crate::requests::{COMPLETED_COLLECTIVE, COMPLETED_SEND, Content, Kind, Recipe, Slot, release_detached};
 use weft_base::constants::*;
 use weft_base::settings::is_checking;
 use weft_base::{Error, Result, abi};
@@ -50,6 +50,13 @@ pub enum Persistent {
     NothingSent,
     /// A receive from `MPI_PROC_NULL`.
     NothingReceived,
+}
+
+/// Returns the error of cancelling a collective operation.
+#[cold]
+pub fn collective_cancelled() -> Error {
+    let text = "request is a collective operation, which cannot be cancelled; complete it instead";
+    Error::new(MPI_ERR_REQUEST, text)
 }
 
 impl Engine {
@@ -298,8 +305,10 @@ impl Engine {
     /// # Errors
     /// `MPI_ERR_REQUEST`
     pub fn cancel(&self, me: &Endpoint, handle: abi::Request) -> Result {
-        if handle == COMPLETED_SEND {
-            return Ok(());
+        match handle {
+            COMPLETED_SEND => return Ok(()),
+            COMPLETED_COLLECTIVE => return Err(collective_cancelled()),
+            _ => {}
         }
         let slot = me.requests().find(handle)?;
         if !me.requests().is_active(handle)? {

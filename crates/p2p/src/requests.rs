@@ -106,8 +106,8 @@ impl Completion {
         Self { status: Status::empty(), error: None, comm: MPI_COMM_NULL, handle, is_empty: true }
     }
 
-    /// Returns the completion of [`COMPLETED_SEND`].
-    pub(crate) fn sent(handle: abi::Request) -> Self {
+    /// Returns the completion of a request with nothing to remember.
+    pub(crate) fn at_once(handle: abi::Request) -> Self {
         Self { is_empty: false, ..Self::empty(handle) }
     }
 }
@@ -123,13 +123,22 @@ const FIRST: usize = handle::Kind::Request.first();
 /// Where the rank starts in a generation, and how many bits it has: the top bit of a handle stays clear.
 const RANK_SHIFT: u32 = 20;
 const RANK_BITS: u32 = 11;
-/// Generations of a slot; one less than the field holds, so that none is that of [`COMPLETED_SEND`].
+/// Generations of a slot; one less than the field holds, so that none is that of a request with nothing to remember.
 const GENERATIONS: u64 = (1 << RANK_SHIFT) - 1;
 const CHUNKS: usize = 26;
 const FIRST_CHUNK: usize = 32;
 
 /// The handle of every send that was complete when its call returned: such requests have nothing to remember.
 pub const COMPLETED_SEND: abi::Request = abi::Request(0x7fff_ffff << 32 | FIRST);
+/// That of every collective operation that was over for the rank when its call returned.
+pub const COMPLETED_COLLECTIVE: abi::Request = abi::Request(COMPLETED_SEND.0 | 1);
+const _: () = assert!(FIRST.is_multiple_of(2));
+
+/// Tells whether a handle is that of a request with nothing to remember.
+#[inline]
+pub fn is_memoryless(handle: abi::Request) -> bool {
+    handle.0 & !1 == COMPLETED_SEND.0
+}
 
 /// What a persistent operation does when it is started.
 #[derive(Clone, Copy)]
@@ -472,7 +481,7 @@ impl Requests {
     /// # Errors
     /// `MPI_ERR_REQUEST`
     pub fn work(&self, handle: abi::Request) -> Result<Option<Arc<dyn Work>>> {
-        if handle == COMPLETED_SEND {
+        if is_memoryless(handle) {
             return Ok(None);
         }
         Ok(match &self.find(handle)?.content().kind {
@@ -493,7 +502,7 @@ impl Requests {
     pub fn is_active(&self, handle: abi::Request) -> Result<bool> {
         match handle {
             MPI_REQUEST_NULL => Ok(false),
-            COMPLETED_SEND => Ok(true),
+            _ if is_memoryless(handle) => Ok(true),
             _ => Ok(self.find(handle)?.is_active()),
         }
     }
@@ -503,7 +512,7 @@ impl Requests {
     /// # Errors
     /// `MPI_ERR_REQUEST`
     pub fn order(&self, handle: abi::Request) -> Result<u64> {
-        if handle == COMPLETED_SEND { Ok(0) } else { Ok(self.find(handle)?.order.load(Ordering::Relaxed)) }
+        if is_memoryless(handle) { Ok(0) } else { Ok(self.find(handle)?.order.load(Ordering::Relaxed)) }
     }
 
     /// Calls `f` for every operation a request waits for.
@@ -603,8 +612,10 @@ impl Requests {
     /// # Errors
     /// `MPI_ERR_REQUEST`
     pub fn free(&self, handle: abi::Request) -> Result {
-        if handle == COMPLETED_SEND {
-            return Ok(());
+        match handle {
+            COMPLETED_SEND => return Ok(()),
+            COMPLETED_COLLECTIVE => return Err(still_active(handle)),
+            _ => {}
         }
         if handle == MPI_REQUEST_NULL {
             return Err(Error::handle(
@@ -663,7 +674,7 @@ impl Requests {
     /// # Errors
     /// `MPI_ERR_REQUEST` if it is active already or not persistent.
     pub(crate) fn activate(&self, handle: abi::Request) -> Result<&Slot> {
-        if handle == MPI_REQUEST_NULL || handle == COMPLETED_SEND {
+        if handle == MPI_REQUEST_NULL || is_memoryless(handle) {
             return Err(not_startable(handle, "it is not a persistent request"));
         }
         let slot = self.find(handle)?;

@@ -6,7 +6,7 @@
 use crate::endpoint::Endpoint;
 use crate::engine::Engine;
 use crate::operation::Operation;
-use crate::requests::{COMPLETED_SEND, Completion, Kind, Slot};
+use crate::requests::{Completion, Kind, Slot, is_memoryless};
 use weft_base::constants::MPI_REQUEST_NULL;
 use weft_base::{Result, abi};
 use weft_sync::facade::pause;
@@ -115,8 +115,8 @@ impl Engine {
     /// # Errors
     /// `MPI_ERR_REQUEST`; the operation's own error is in the completion.
     pub fn wait_request(&self, me: &Endpoint, handle: abi::Request) -> Result<Completion> {
-        if handle == COMPLETED_SEND {
-            return Ok(Completion::sent(MPI_REQUEST_NULL));
+        if is_memoryless(handle) {
+            return Ok(Completion::at_once(MPI_REQUEST_NULL));
         }
         if handle == MPI_REQUEST_NULL {
             return Ok(Completion::empty(MPI_REQUEST_NULL));
@@ -140,7 +140,7 @@ impl Engine {
     /// # Errors
     /// `MPI_ERR_REQUEST`
     pub fn is_request_complete(&self, me: &Endpoint, handle: abi::Request) -> Result<bool> {
-        if handle == MPI_REQUEST_NULL || handle == COMPLETED_SEND {
+        if handle == MPI_REQUEST_NULL || is_memoryless(handle) {
             return Ok(true);
         }
         let requests = me.requests();
@@ -160,7 +160,7 @@ impl Engine {
     /// # Errors
     /// `MPI_ERR_REQUEST`
     pub fn wait_for_some(&self, me: &Endpoint, handles: &[abi::Request]) -> Result {
-        if handles.contains(&COMPLETED_SEND) {
+        if handles.iter().any(|&handle| is_memoryless(handle)) {
             return Ok(());
         }
         let requests = me.requests();
@@ -177,7 +177,7 @@ impl Engine {
         let requests = me.requests();
         let mut work = Vec::new();
         for &handle in handles {
-            if handle == MPI_REQUEST_NULL || handle == COMPLETED_SEND || !requests.is_active(handle)? {
+            if handle == MPI_REQUEST_NULL || is_memoryless(handle) || !requests.is_active(handle)? {
                 continue;
             }
             let slot = requests.find(handle)?;
@@ -222,8 +222,8 @@ impl Engine {
     /// # Errors
     /// `MPI_ERR_REQUEST`
     pub fn peek_request(&self, me: &Endpoint, handle: abi::Request) -> Result<Completion> {
-        if handle == COMPLETED_SEND {
-            return Ok(Completion::sent(handle));
+        if is_memoryless(handle) {
+            return Ok(Completion::at_once(handle));
         }
         if handle == MPI_REQUEST_NULL || !me.requests().is_active(handle)? {
             return Ok(Completion::empty(handle));

@@ -27,6 +27,19 @@ int main(int argc, char **argv) {
   CHECK_CLASS(MPI_Start(&request), MPI_ERR_REQUEST);
   CHECK_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
   CHECK_EQUAL(sum, size);
+  // Nor where the rank's part was over at once, as that of one who only contributes.
+  CHECK_OK(MPI_Ireduce(&x, &sum, 1, MPI_INT, MPI_SUM, 0, world, &request));
+  copy = request;
+  CHECK(request != MPI_REQUEST_NULL);
+  CHECK_CLASS(MPI_Request_free(&copy), MPI_ERR_REQUEST);
+  CHECK_CLASS(MPI_Cancel(&request), MPI_ERR_REQUEST);
+  CHECK_CLASS(MPI_Start(&request), MPI_ERR_REQUEST);
+  int flag = 0;
+  while (!flag) CHECK_OK(MPI_Request_get_status(request, &flag, MPI_STATUS_IGNORE));
+  CHECK(request == copy);
+  CHECK_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+  CHECK(request == MPI_REQUEST_NULL);
+  if (check_rank == 0) CHECK_EQUAL(sum, size);
   // Too little room.
   CHECK_OK(MPI_Ibcast(y, check_rank == 0 ? 2 : 1, MPI_INT, 0, world, &request));
   CHECK_CLASS(MPI_Wait(&request, MPI_STATUS_IGNORE), check_rank == 0 ? MPI_SUCCESS : MPI_ERR_TRUNCATE);
