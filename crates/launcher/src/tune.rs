@@ -3,7 +3,8 @@
 //! Between ranks, for each number of them and each collective one job runs: a kernel that measures all algorithms side by
 //! side, sizes one after the other, in interleaved rounds. Between node processes, which take their table from the
 //! launcher, a job measures one algorithm, and the jobs take turns. The median of an algorithm's rounds counts. What is
-//! built in stays unless another is faster by more than [`MARGIN`], so that noise does not write the table.
+//! built in stays unless another is faster by more than [`MARGIN`] and three quarters of its rounds beat as many of what is
+//! built in, so that noise does not write the table.
 
 use crate::flags::Stop;
 use crate::install::Installation;
@@ -35,8 +36,35 @@ const MARGIN: f64 = 1.05;
 /// One way to do a collective, as a row for all sizes.
 type Candidate = Row;
 
-/// The median time of each candidate in nanoseconds, by size.
-type Medians = BTreeMap<u64, Vec<f64>>;
+/// The times of a candidate's rounds in nanoseconds: the median, and the quarters below and above it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Times {
+    low: f64,
+    median: f64,
+    high: f64,
+}
+
+impl Times {
+    fn of(samples: &mut [f64]) -> Self {
+        samples.sort_unstable_by(f64::total_cmp);
+        let middle = samples.len() / 2;
+        let median = if samples.len() % 2 == 1 {
+            samples[middle]
+        } else {
+            (samples[middle - 1] + samples[middle]) / 2.0
+        };
+        let quarter = samples.len() / 4;
+        Self { low: samples[quarter], median, high: samples[samples.len() - 1 - quarter] }
+    }
+
+    /// Tells whether these are clearly shorter.
+    fn beat(&self, other: &Self) -> bool {
+        self.median * MARGIN < other.median && self.high < other.low
+    }
+}
+
+/// The times of each candidate, by size.
+type Measured = BTreeMap<u64, Vec<Times>>;
 
 fn failed(why: impl std::fmt::Display) -> Stop {
     Stop { message: format!("weft tune: {why}\n"), code: 1 }
@@ -77,15 +105,8 @@ fn sizes(collective: Collective, level: Level, quick: bool) -> Vec<u64> {
     }
 }
 
-/// Returns the middle one.
-fn median(samples: &mut [f64]) -> f64 {
-    samples.sort_unstable_by(f64::total_cmp);
-    let middle = samples.len() / 2;
-    if samples.len() % 2 == 1 { samples[middle] } else { (samples[middle - 1] + samples[middle]) / 2.0 }
-}
-
 /// Reads what the kernel prints: size, number of the candidate, nanoseconds.
-fn read(output: &str, candidates: usize) -> Result<Medians, Stop> {
+fn read(output: &str, candidates: usize) -> Result<Measured, Stop> {
     let mut samples: BTreeMap<u64, Vec<Vec<f64>>> = BTreeMap::new();
     for line in output.lines() {
         let mut words = line.split_whitespace();
@@ -97,7 +118,7 @@ fn read(output: &str, candidates: usize) -> Result<Medians, Stop> {
         samples.entry(bytes).or_insert_with(|| vec![Vec::new(); candidates])[which].push(time);
     }
     let whole = samples.into_iter().filter(|(_, of)| of.iter().all(|times| !times.is_empty()));
-    Ok(whole.map(|(bytes, mut of)| (bytes, of.iter_mut().map(|times| median(times)).collect())).collect())
+    Ok(whole.map(|(bytes, mut of)| (bytes, of.iter_mut().map(|times| Times::of(times)).collect())).collect())
 }
 
 /// How often each candidate between node processes has a job of its own.
@@ -109,7 +130,7 @@ fn measure(
     collective: Collective,
     (level, members): (Level, u32),
     all: &[Candidate],
-) -> Result<Medians, Stop> {
+) -> Result<Measured, Stop> {
     let (rounds, time_us) = if request.quick { (5, "300") } else { (11, "1000") };
     let sizes =
         sizes(collective, level, request.quick).iter().map(u64::to_string).collect::<Vec<_>>().join(",");
@@ -156,12 +177,13 @@ struct Choice {
     gain: f64,
 }
 
-fn choose(medians: &Medians, all: &[Candidate], built_in: &Thresholds) -> Vec<Choice> {
-    let choices = medians.iter().map(|(&bytes, times)| {
+fn choose(measured: &Measured, all: &[Candidate], built_in: &Thresholds) -> Vec<Choice> {
+    let choices = measured.iter().map(|(&bytes, times)| {
         let usual = all.iter().position(|row| step(row) == built_in.at(bytes)).unwrap_or(0);
-        let best = (0..all.len()).min_by(|&a, &b| times[a].total_cmp(&times[b])).unwrap_or(usual);
-        let candidate = if times[usual] > times[best] * MARGIN { best } else { usual };
-        Choice { bytes, candidate, gain: times[usual] / times[candidate] }
+        let best =
+            (0..all.len()).min_by(|&a, &b| times[a].median.total_cmp(&times[b].median)).unwrap_or(usual);
+        let candidate = if times[best].beat(&times[usual]) { best } else { usual };
+        Choice { bytes, candidate, gain: times[usual].median / times[candidate].median }
     });
     choices.collect()
 }
@@ -259,9 +281,9 @@ pub fn tune(installation: &Installation, request: &Request) -> Result<String, St
         let mut by_members = Vec::new();
         for &number in members {
             progress.set_message(format!("{} on {number} {}", collective.name(), noun(level)));
-            let medians = measure(installation, request, collective, (level, number), &all)?;
+            let measured = measure(installation, request, collective, (level, number), &all)?;
             let built_in = Table::default().resolve(level, number);
-            let choices = choose(&medians, &all, built_in.of(collective));
+            let choices = choose(&measured, &all, built_in.of(collective));
             for choice in choices.iter().filter(|choice| choice.gain > 1.0) {
                 let what = format!("{}{}", collective.name(), name(choice.bytes));
                 let (how, noun) = (value(&all[choice.candidate]), noun(level));
@@ -297,11 +319,18 @@ mod tests {
         rows.iter().map(Row::to_string).collect()
     }
 
+    fn steady(median: f64) -> Times {
+        Times { low: median, median, high: median }
+    }
+
     #[test]
-    fn medians_come_from_samples_in_any_order() {
-        let medians = read("8 0 3\n8 1 5\n8 0 1\n8 1 7\n8 0 2\n64 0 9\n", 2).unwrap();
+    fn medians_and_quarters_come_from_samples_in_any_order() {
+        let times = Times::of(&mut [9.0, 1.0, 4.0, 7.0, 3.0, 8.0, 2.0, 6.0]);
+        assert_eq!(times, Times { low: 3.0, median: 5.0, high: 7.0 });
+        let measured = read("8 0 3\n8 1 5\n8 0 1\n8 1 7\n8 0 2\n64 0 9\n", 2).unwrap();
         // Size 64 has no sample of the second candidate.
-        assert_eq!(medians, BTreeMap::from([(8, vec![2.0, 6.0])]));
+        assert_eq!(measured.keys().collect::<Vec<_>>(), [&8]);
+        assert_eq!(measured[&8].iter().map(|times| times.median).collect::<Vec<_>>(), [2.0, 6.0]);
         for wrong in ["8 2 1", "8 x 1", "8 1", "hello"] {
             assert!(read(wrong, 2).unwrap_err().message.contains(wrong));
         }
@@ -312,17 +341,22 @@ mod tests {
         let all = candidates(Collective::Bcast, Level::Ranks, true);
         assert_eq!(all.iter().map(value).collect::<Vec<_>>(), ["slots", "in-place", "schedule"]);
         let resolved = Table::default().resolve(Level::Ranks, 4);
-        let medians = BTreeMap::from([
-            (8, vec![100.0, 98.0, 300.0]),
-            (1024, vec![200.0, 100.0, 300.0]),
-            (4096, vec![200.0, 100.0, 300.0]),
-            (65536, vec![900.0, 900.0, 300.0]),
+        let measured = BTreeMap::from([
+            (8, vec![steady(100.0), steady(98.0), steady(300.0)]),
+            // Better in the median, but not dependably.
+            (64, vec![steady(100.0), Times { low: 50.0, median: 60.0, high: 100.0 }, steady(300.0)]),
+            (1024, vec![steady(200.0), steady(100.0), steady(300.0)]),
+            (4096, vec![steady(200.0), steady(100.0), steady(300.0)]),
+            (65536, vec![steady(900.0), steady(900.0), steady(300.0)]),
         ]);
-        let choices = choose(&medians, &all, resolved.of(Collective::Bcast));
+        let choices = choose(&measured, &all, resolved.of(Collective::Bcast));
         let found: Vec<_> = choices.iter().map(|choice| (choice.candidate, choice.gain)).collect();
-        assert_eq!(found, [(0, 1.0), (1, 2.0), (1, 2.0), (2, 3.0)]);
+        assert_eq!(found, [(0, 1.0), (0, 1.0), (1, 2.0), (1, 2.0), (2, 3.0)]);
         let rows = rows(&choices, &all);
-        assert_eq!(table(&rows), ["bcast: slots @-90", "bcast: in-place @91-16K", "bcast: schedule @16385-"]);
+        assert_eq!(
+            table(&rows),
+            ["bcast: slots @-256", "bcast: in-place @257-16K", "bcast: schedule @16385-"]
+        );
         assert_eq!(join(&[(2, rows.clone()), (8, rows.clone())]), rows);
         let other = vec![all[1].clone()];
         let joined = join(&[(2, other.clone()), (8, rows), (32, other)]);
@@ -349,7 +383,7 @@ mod tests {
             let all = candidates(*collective, Level::Nodes, false);
             let built_in = Table::default().resolve(Level::Nodes, 4);
             let sizes = sizes(*collective, Level::Nodes, false);
-            let slow = |bytes| (bytes, (0..all.len()).map(|i| 100.0 / (i + 1) as f64).collect());
+            let slow = |bytes| (bytes, (0..all.len()).map(|i| steady(100.0 / (i + 1) as f64)).collect());
             let choices = choose(&sizes.into_iter().map(slow).collect(), &all, built_in.of(*collective));
             let text = table(&join(&[(2, rows(&choices, &all)), (4, rows(&choices, &all))])).join("\n");
             assert!(parse_rows(&text).is_ok_and(|read| !read.is_empty()), "{text}");
