@@ -26,6 +26,9 @@ pub struct Communicator {
     pub group: Group,
     /// The other side's ranks, for an intercommunicator.
     pub remote: Option<Group>,
+    /// Which side of an intercommunicator the caller is on: all its ranks agree on which is the left one. True for an
+    /// intracommunicator.
+    pub is_left: bool,
 }
 
 impl Communicator {
@@ -48,10 +51,16 @@ impl Communicator {
         self.remote.is_some()
     }
 
-    /// Tells which side of an intercommunicator the caller is on, so that both sides agree on it: the left side is the
-    /// one whose first member has the smaller rank in the job.
-    pub fn is_left(&self) -> bool {
-        self.remote.as_ref().is_none_or(|remote| self.group.world_rank(0) < remote.world_rank(0))
+    /// Returns an intracommunicator.
+    pub fn intra(context: u32, rank: u32, group: Group) -> Self {
+        Self { context, rank, group, remote: None, is_left: true }
+    }
+
+    /// Returns an intercommunicator of ranks of one job: the left side is the one whose first member has the smaller rank
+    /// in the job.
+    pub fn inter(context: u32, rank: u32, group: Group, remote: Group) -> Self {
+        let is_left = group.world_rank(0) < remote.world_rank(0);
+        Self { context, rank, group, remote: Some(remote), is_left }
     }
 
     /// Returns all ranks, and the caller's place among them: the group, or for an intercommunicator the left side's
@@ -59,7 +68,7 @@ impl Communicator {
     pub fn everyone(&self) -> (Group, u32) {
         match &self.remote {
             None => (self.group.clone(), self.rank),
-            Some(remote) if self.is_left() => (self.group.union(remote), self.rank),
+            Some(remote) if self.is_left => (self.group.union(remote), self.rank),
             Some(remote) => (remote.union(&self.group), remote.size() + self.rank),
         }
     }
@@ -89,12 +98,8 @@ mod tests {
     #[test]
     fn both_sides_of_an_intercommunicator_see_everyone_in_one_order() {
         let (evens, odds) = (Group::from_ranks(&[4, 0, 2]), Group::from_ranks(&[3, 1]));
-        let side = |group: &Group, remote: &Group, rank| Communicator {
-            context: 9,
-            rank,
-            group: group.clone(),
-            remote: Some(remote.clone()),
-        };
+        let side =
+            |group: &Group, remote: &Group, rank| Communicator::inter(9, rank, group.clone(), remote.clone());
         for (communicator, world) in [
             (side(&evens, &odds, 0), 4),
             (side(&evens, &odds, 2), 2),
@@ -106,6 +111,6 @@ mod tests {
             assert_eq!(everyone.world_rank(place), world);
             assert_eq!(communicator.population(), 5);
         }
-        assert!(side(&odds, &evens, 0).is_left() && !side(&evens, &odds, 0).is_left());
+        assert!(side(&odds, &evens, 0).is_left && !side(&evens, &odds, 0).is_left);
     }
 }

@@ -50,7 +50,7 @@ impl Communicator {
             crate::nodes::join(values.context, everyone.size(), place, |rank| everyone.world_rank(rank));
         let team = match &values.remote {
             None => team,
-            Some(_) if values.is_left() => team.divided(values.size()),
+            Some(_) if values.is_left => team.divided(values.size()),
             Some(remote) => team.divided(remote.size()),
         };
         Self {
@@ -74,7 +74,7 @@ impl Communicator {
         };
         let rank = group.rank_of(process.world_rank).unwrap_or(0);
         let communicator =
-            Self::new(Values { context, rank, group, remote: None }, error_handlers::initial(process));
+            Self::new(Values::intra(context, rank, group), error_handlers::initial(process));
         *communicator.name.lock() = name.into();
         let _ = communicator.handle.set(handle);
         communicator

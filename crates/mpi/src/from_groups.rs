@@ -46,7 +46,7 @@ pub fn comm_create_group(comm: abi::Comm, group: abi::Group, tag: c_int, newcomm
         process.messages().receive_words(members.world_rank(0), envelope, &mut word)?;
         word[0]
     };
-    let values = Values { context, rank, group: (*members).clone(), remote: None };
+    let values = Values::intra(context, rank, (*members).clone());
     publish(process, Communicator::new(values, parent.error_handler()), newcomm);
     Ok(())
 }
@@ -121,7 +121,7 @@ pub fn comm_create_from_group(
     } else {
         meetings::join(key, process.world_rank, group.size()).context(group.size())
     };
-    request.publish(Values { context, rank, group: (*group).clone(), remote: None }, newcomm);
+    request.publish(Values::intra(context, rank, (*group).clone()), newcomm);
     Ok(())
 }
 
@@ -218,7 +218,11 @@ pub fn intercomm_create_from_groups(
     let Some(Agreement { context, remote }) = agreed else { return Ok(()) };
     // The leader's session is one of its own.
     let remote = remote.map(|remote| remote.with_origin(group.origin()));
-    request.publish(Values { context, rank, group: (*group).clone(), remote }, newintercomm);
+    let values = match remote {
+        Some(remote) => Values::inter(context, rank, (*group).clone(), remote),
+        None => Values::intra(context, rank, (*group).clone()),
+    };
+    request.publish(values, newintercomm);
     Ok(())
 }
 

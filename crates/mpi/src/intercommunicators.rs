@@ -171,7 +171,7 @@ pub fn intercomm_create(
     };
     let bridge = tell_side(&local, leader, found)?;
     let Values { rank, group, .. } = local.values.clone();
-    let values = Values { context: bridge.context, rank, group, remote: Some(bridge.remote) };
+    let values = Values::inter(bridge.context, rank, group, bridge.remote);
     publish(process, Communicator::new(values, local.error_handler()), newintercomm);
     Ok(())
 }
@@ -188,7 +188,7 @@ pub fn intercomm_merge(intercomm: abi::Comm, high: c_int, newintracomm: Out<abi:
     newintracomm.set(MPI_COMM_NULL);
     let mut all = vec![0; parent.team.size() as usize];
     parent.team.allgather_bytes(&[u8::from(high != 0)], &mut all)?;
-    let left = if parent.values.is_left() { parent.values.size() } else { remote.size() };
+    let left = if parent.values.is_left { parent.values.size() } else { remote.size() };
     let (left, right) = all.split_at(left as usize);
     if [left, right].iter().any(|side| side.iter().any(|high| *high != side[0])) {
         let text = "the ranks of one group passed different values of high; each group must pass one value";
@@ -204,7 +204,7 @@ pub fn intercomm_merge(intercomm: abi::Comm, high: c_int, newintracomm: Out<abi:
     } else {
         (everyone, place as usize)
     };
-    let values = Values { context, rank: rank as u32, group, remote: None };
+    let values = Values::intra(context, rank as u32, group);
     publish(process, Communicator::new(values, parent.error_handler()), newintracomm);
     Ok(())
 }

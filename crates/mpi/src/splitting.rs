@@ -104,7 +104,7 @@ pub(crate) fn split_values(parent: &Communicator, color: Color, key: c_int) -> R
     team.allgather_bytes(&Entry { color, key }.encode(), &mut all)?;
     let values = &parent.values;
     let left = match &values.remote {
-        Some(remote) if !values.is_left() => remote.size(),
+        Some(remote) if !values.is_left => remote.size(),
         _ => values.size(),
     };
     let entries = all.chunks_exact(ENTRY).map(Entry::decode).collect();
@@ -129,7 +129,7 @@ pub(crate) fn split_values(parent: &Communicator, color: Color, key: c_int) -> R
     let (own, other) = if (me as usize) < plan.left { (left, right) } else { (right, left) };
     let rank = own.iter().position(|&place| place == me).expect("a rank with a color is among its members");
     let remote = plan.is_inter.then(|| group_of(&other));
-    Ok(Some(Values { context, rank: rank as u32, group: group_of(&own), remote }))
+    Ok(Some(Values { context, rank: rank as u32, group: group_of(&own), remote, is_left: values.is_left }))
 }
 
 /// Splits `parent` and stores the handle of the new communicator, or `MPI_COMM_NULL`.

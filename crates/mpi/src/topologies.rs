@@ -100,7 +100,7 @@ pub(crate) fn attach_to_all(
             let ranks: Vec<u32> = placed.iter().map(|&rank| old.world_rank(rank)).collect();
             let rank =
                 new_rank(Some(placed), placed.len(), parent.values.rank).expect("all ranks are placed");
-            Values { context, rank, group: Group::from_ranks(&ranks), remote: None }
+            Values::intra(context, rank, Group::from_ranks(&ranks))
         }
     };
     attach(process, parent, values, topology, newcomm);

@@ -1,6 +1,7 @@
 //! Which members of a communicator are on which node process, and which of those share a host.
 
 use core::ops::Range;
+use std::collections::HashMap;
 use weft_transport::Node;
 
 /// The members of a communicator by node process. Node processes have an *index* here, in the order of their first
@@ -17,10 +18,17 @@ pub(crate) struct Layout {
     on: Vec<Vec<u32>>,
 }
 
-/// Returns a number that tells communicators with one context number apart.
+/// Returns a number that tells communicators with one context number apart. Node processes are numbered in the order of
+/// their first members, because processes of different jobs have different numbers for them.
 pub(crate) fn signature(size: u32, node_of: impl Fn(u32) -> Node) -> u32 {
-    let mix = |sum: u32, member| (sum ^ node_of(member)).wrapping_mul(0x0100_0193).rotate_left(5);
-    (0..size).fold(size.wrapping_mul(0x9e37_79b9), mix)
+    let mut known: HashMap<Node, u32> = HashMap::new();
+    let mut sum = size.wrapping_mul(0x9e37_79b9);
+    for member in 0..size {
+        let next = known.len() as u32;
+        let index = *known.entry(node_of(member)).or_insert(next);
+        sum = (sum ^ index).wrapping_mul(0x0100_0193).rotate_left(5);
+    }
+    sum
 }
 
 impl Layout {
@@ -119,6 +127,14 @@ impl Layout {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_signature_does_not_depend_on_the_numbers_of_node_processes() {
+        let of = |nodes: &[Node]| signature(nodes.len() as u32, |member| nodes[member as usize]);
+        assert_eq!(of(&[0, 0, 7, 3]), of(&[5, 5, 0, 1]));
+        assert_ne!(of(&[0, 0, 7, 3]), of(&[0, 7, 7, 3]));
+        assert_ne!(of(&[0, 1]), of(&[0, 1, 1]));
+    }
 
     #[test]
     fn node_processes_of_a_host_follow_each_other() {
