@@ -28,6 +28,11 @@ impl<T: Copy> Out<T> {
         Self(pointer)
     }
 
+    /// Returns an argument that is not wanted.
+    pub const fn null() -> Self {
+        Self(core::ptr::null_mut())
+    }
+
     /// Tells whether the caller passed a null pointer (often an `…_IGNORE` constant).
     pub fn is_null(self) -> bool {
         self.0.is_null()

@@ -76,6 +76,12 @@ pub struct Job {
     pub secret: Option<Secret>,
     /// Says what is being done on standard error.
     pub verbose: bool,
+    /// The job's number, which no other job has.
+    #[serde(default)]
+    pub id: u64,
+    /// The port where those wait who have spawned the job, if it was spawned.
+    #[serde(default)]
+    pub parent: Option<String>,
 }
 
 impl Job {
@@ -163,7 +169,46 @@ impl Block {
     }
 }
 
-/// What `mpirun` asks of a node process.
+/// Programs that a rank wants to be started as a new job.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub struct Spawn {
+    /// The programs, in rank order.
+    pub blocks: Vec<SpawnBlock>,
+    /// Where the new job's ranks will connect.
+    pub port: String,
+}
+
+/// The variable that tells an `mpirun` that it has been started to start a spawned job: the descriptor of a socket, from
+/// which it reads a [`Commission`], a line of JSON, and to which it writes the [`Request::Spawned`] that answers it.
+pub const SPAWNED: &str = "WEFT_SPAWNED";
+
+/// What an `mpirun` that has been started to start a spawned job is told.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub struct Commission {
+    /// The new job's number.
+    pub id: u64,
+    /// The number of the wish.
+    pub wish: u64,
+    /// What to start.
+    pub spawn: Spawn,
+    /// Options that hold for all programs, as on the command line.
+    pub options: Vec<OsString>,
+}
+
+/// One program of a [`Spawn`].
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub struct SpawnBlock {
+    /// The program, as given.
+    pub program: OsString,
+    /// Its arguments, without its name.
+    pub arguments: Vec<OsString>,
+    /// How many ranks run it.
+    pub ranks: u32,
+    /// Info keys and values.
+    pub info: Vec<(String, String)>,
+}
+
+/// What `mpirun` asks of a node process, or answers.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
 pub enum Request {
     /// Answer with [`Report::Ranks`].
@@ -182,6 +227,13 @@ pub enum Request {
     Book {
         /// By node process.
         addresses: Vec<Vec<String>>,
+    },
+    /// What came of [`Report::Spawn`].
+    Spawned {
+        /// The number of the wish.
+        wish: u64,
+        /// How many processes run each program, or why nothing was started.
+        outcome: Result<Vec<u32>, String>,
     },
 }
 
@@ -259,6 +311,20 @@ pub enum Report {
         message: String,
         /// The calls it concerns.
         calls: Vec<(String, Place)>,
+    },
+    /// A rank wants programs to be started; [`Request::Spawned`] answers.
+    Spawn {
+        /// The number of the wish.
+        wish: u64,
+        /// What to start.
+        spawn: Spawn,
+    },
+    /// The node process is, or is no more, connected to processes of another job.
+    Met {
+        /// The job's number.
+        job: u64,
+        /// Whether it is.
+        is_connected: bool,
     },
     /// The program of a node process has found the job and takes part in it: it will report its end.
     Attached,

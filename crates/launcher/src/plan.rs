@@ -310,6 +310,11 @@ fn secret() -> Result<job::Secret, Stop> {
     Ok(job::Secret(bytes))
 }
 
+/// Returns a number that no other job has.
+pub fn number_of_job() -> u64 {
+    u128::from_ne_bytes(weft_sys::local_socket::random().unwrap_or_default()) as u64
+}
+
 /// Settles everything that needs no process yet.
 ///
 /// # Errors
@@ -350,6 +355,8 @@ pub fn plan(line: CommandLine) -> Result<Plan, Stop> {
         hosts: Vec::new(),
         secret: None,
         verbose: line.verbose,
+        id: number_of_job(),
+        parent: None,
     };
     let mut environments = vec![environment];
     let nodes = if reasons.is_empty() {

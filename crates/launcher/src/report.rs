@@ -127,7 +127,9 @@ impl Printer {
             | Report::Attached
             | Report::Listening { .. }
             | Report::Rests
-            | Report::Census { .. } => {}
+            | Report::Census { .. }
+            | Report::Spawn { .. }
+            | Report::Met { .. } => {}
         }
     }
 

@@ -10,6 +10,7 @@ use crate::census::{Census, Member, Next, Rest};
 use crate::errand::{self, Errand, Kind};
 use crate::flags::Stop;
 use crate::local::{ENDING, Event, FORWARDED, Local, Signals};
+use crate::offspring::{Answer, Offspring};
 use crate::output::{Forwarder, Speaker};
 use crate::plan::Plan;
 use crate::report::{Printer, intervals, signal_name};
@@ -87,13 +88,17 @@ struct Supervisor<'a> {
     killed: bool,
     signalled: Option<i32>,
     findings_fail: bool,
+    offspring: Offspring,
 }
 
 /// Starts a job and watches it until its processes are gone; returns the exit code.
 ///
 /// # Errors
 /// What could not be started, and system calls that failed.
-pub fn run(plan: Plan) -> Result<i32, Stop> {
+pub fn run(plan: Plan, offspring: Offspring, mut answer: Option<Answer>) -> Result<i32, Stop> {
+    let refuse = |answer: &mut Option<Answer>, stop: &Stop| {
+        answer.iter_mut().for_each(|answer| answer.give(Err(stop.message.trim_end().to_owned())));
+    };
     let signals = Signals::open()?;
     let own = crate::report::host();
     let is_distant = |site: &errand::Site| Some(site.host) != plan.own_host;
@@ -136,7 +141,10 @@ pub fn run(plan: Plan) -> Result<i32, Stop> {
     let mut own_part: Errand = errand.part(here);
     own_part.fit();
     let streams = Streams { output: plan.output.is_some(), input: false };
-    let mut nodes = spawn::start(&own_part, &plan.installation, streams)?;
+    let started = spawn::start(&own_part, &plan.installation, streams);
+    let mut nodes = started.inspect_err(|stop| refuse(&mut answer, stop))?;
+    let ranks = || errand.job.blocks.iter().map(|block| block.ranks).collect();
+    answer.iter_mut().for_each(|answer| answer.give(Ok(ranks())));
     let forwarder = match &plan.output {
         None if branches.is_empty() => None,
         output => Some(Forwarder::start(&output.clone().unwrap_or_default(), &speakers, &mut nodes)?),
@@ -163,6 +171,7 @@ pub fn run(plan: Plan) -> Result<i32, Stop> {
         killed: false,
         signalled: None,
         findings_fail: plan.findings_fail,
+        offspring,
     };
     let code = supervisor.run(&signals);
     let until = Instant::now() + END_LIMIT;
@@ -192,14 +201,17 @@ impl Supervisor<'_> {
             for (signal, code) in signals.take() {
                 if FORWARDED.contains(&signal) {
                     self.signal(ALL, signal, true);
+                    self.offspring.send(signal, false);
                 } else if ENDING.contains(&signal) {
                     self.end_by(signal, code);
                 }
             }
             let events = self.local.reap();
             events.into_iter().for_each(|event| self.happened(event));
+            self.look_after_offspring();
             self.beat();
-            if self.nodes.iter().all(|node| !node.is_alive) && self.branches.iter().all(Branch::is_over) {
+            let is_over = self.nodes.iter().all(|node| !node.is_alive);
+            if is_over && self.branches.iter().all(Branch::is_over) && !self.offspring.are_alive() {
                 return self.finish();
             }
             let now = Instant::now();
@@ -221,6 +233,7 @@ impl Supervisor<'_> {
             sources.push(source(branch.link.source(), libc::POLLIN));
             sources.push(source(branch.link.target(), libc::POLLOUT));
         }
+        sources.extend(self.offspring.sources().into_iter().map(|fd| source(fd, libc::POLLIN)));
         if let Some(forwarder) = &self.forwarder {
             sources.push(source(forwarder.progress().fd(), libc::POLLIN));
         }
@@ -235,6 +248,18 @@ impl Supervisor<'_> {
         });
         // SAFETY: an array that lives through the call.
         unsafe { libc::poll(sources.as_mut_ptr(), sources.len() as libc::nfds_t, wait_ms) };
+    }
+
+    /// Tells node processes what came of their wishes to start programs, and notes how the jobs that were started end.
+    fn look_after_offspring(&mut self) {
+        let (failed, answers) = self.offspring.look();
+        answers.iter().for_each(|(node, answer)| self.request(*node, answer));
+        for (code, is_connected) in failed {
+            if is_connected && self.nodes.iter().any(|node| node.is_alive) {
+                self.settle(code, GRACE);
+            }
+            self.late_code.get_or_insert(code);
+        }
     }
 
     fn node(&mut self, number: u32) -> Option<&mut Watched> {
@@ -379,6 +404,9 @@ impl Supervisor<'_> {
         self.kill_at = None;
         self.local.kill();
         self.tell(ALL, &Frame::new(wire::Kind::Kill, ALL, 0, []));
+        if self.code.is_some_and(|code| code != 0) {
+            self.offspring.send(libc::SIGKILL, true);
+        }
     }
 
     /// The time is over: the ranks' states are printed when they arrive, then the job is killed.
@@ -438,6 +466,9 @@ impl Supervisor<'_> {
             let others: Vec<u32> = others.map(|node| node.number).collect();
             others.into_iter().for_each(|node| self.signal(node, libc::SIGTERM, true));
         }
+        if self.code.is_none() && code != 0 {
+            self.offspring.send(libc::SIGTERM, true);
+        }
         self.code.get_or_insert(code);
         self.kill_at.get_or_insert(Instant::now() + grace);
     }
@@ -450,6 +481,9 @@ impl Supervisor<'_> {
         eprintln!("mpirun: got {}; ending the job", signal_name(signal));
         // A terminal sends its signals to the whole process group: the ranks of this host have it already.
         self.signal(ALL, signal, code <= 0);
+        if code <= 0 {
+            self.offspring.send(signal, false);
+        }
         self.code.get_or_insert(128 + signal);
         self.kill_at.get_or_insert(Instant::now() + SIGNAL_GRACE);
     }
@@ -525,6 +559,12 @@ impl Supervisor<'_> {
                 let next = self.census.answer(number as usize, round, rest);
                 self.count(next);
             }
+            Report::Spawn { wish, spawn } => {
+                if let Some(refusal) = self.offspring.begin(number, wish, spawn) {
+                    self.request(number, &refusal);
+                }
+            }
+            Report::Met { job, is_connected } => self.offspring.note(job, is_connected),
             Report::Frame { .. } | Report::CrashEnd | Report::Finding { .. } => {}
         }
     }
@@ -603,7 +643,7 @@ impl Supervisor<'_> {
     fn finish(&mut self) -> i32 {
         self.printer.finish();
         self.printer.sum_up();
-        let code = self.code.or(self.late_code).unwrap_or(0);
+        let code = self.code.filter(|code| *code != 0).or(self.late_code).unwrap_or(0);
         let fails = code == 0 && self.findings_fail && self.printer.findings() > 0;
         if fails { FINDINGS } else { code }
     }

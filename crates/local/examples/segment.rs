@@ -167,8 +167,12 @@ fn handoff(memory: &Mapping, node: Node, lines: usize, rounds: u64) -> f64 {
 fn latency(fd: OwnedFd, node: Node) {
     let _ = weft_sys::cpu::bind(&[node as usize]);
     let memory = Mapping::of(fd.as_fd()).expect("a segment");
-    let device = SegmentDevice::attach_with(fd, node, Options { cross_memory: CrossMemory::Always })
-        .unwrap_or_else(|e| panic!("{e}"));
+    let device = SegmentDevice::attach_with(
+        fd,
+        node,
+        Options { cross_memory: CrossMemory::Always, ..Options::default() },
+    )
+    .unwrap_or_else(|e| panic!("{e}"));
     while device.attached() < 2 {
         weft_sys::cpu::yield_core();
     }

@@ -170,7 +170,7 @@ fn compare(call: &'static str, arguments: &impl Arguments) {
     arguments.show(&caller, &mut mine);
     mine.root = mine.root.filter(|&value| root(communicator, value).is_ok());
     let mine = Arc::new(mine);
-    let me = Place { is_left: values.is_left(), rank: values.rank };
+    let me = Place { is_left: values.is_left, rank: values.rank };
     let (everyone, _) = values.everyone();
     let left = if me.is_left { values.size() } else { values.peers().size() };
     // What must be the same at all ranks is compared with the first that came; between two groups, where ranks may say

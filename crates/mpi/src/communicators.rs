@@ -3,12 +3,14 @@
 //! A communicator comes to be in [`crate::duplication`], [`crate::splitting`], [`crate::split_type`],
 //! [`crate::from_groups`] or [`crate::intercommunicators`]: the ranks agree on a context number and on who is in it.
 
+use crate::agreement;
 use crate::attributes::Attributes;
-use crate::contexts::{self, Held};
+use crate::contexts::Held;
 use crate::errors::ErrorHandler;
 use crate::groups;
 use crate::hints::Hints;
 use crate::process::Process;
+use crate::strangers::Tie;
 use crate::{check, error_handlers, strings};
 use core::ffi::{c_char, c_int};
 use std::sync::atomic::AtomicU64;
@@ -38,6 +40,8 @@ pub struct Communicator {
     topology: Option<Arc<Topology>>,
     /// How many nonblocking duplicates of it were begun.
     pub(crate) duplicates: AtomicU64,
+    /// Keeps the processes of other jobs known that are in it.
+    pub(crate) tie: Option<Tie>,
     /// Let go last: the context number may be used again when all ranks have done so.
     _context: Held,
 }
@@ -62,6 +66,7 @@ impl Communicator {
             hints: Lock::default(),
             topology: None,
             duplicates: AtomicU64::new(0),
+            tie: Tie::of(&values),
             _context: Held::new(values.context),
             values,
         }
@@ -73,8 +78,7 @@ impl Communicator {
             _ => (SELF_CONTEXT, Group::range(process.world_rank, 1), "MPI_COMM_SELF"),
         };
         let rank = group.rank_of(process.world_rank).unwrap_or(0);
-        let communicator =
-            Self::new(Values::intra(context, rank, group), error_handlers::initial(process));
+        let communicator = Self::new(Values::intra(context, rank, group), error_handlers::initial(process));
         *communicator.name.lock() = name.into();
         let _ = communicator.handle.set(handle);
         communicator
@@ -104,6 +108,11 @@ impl Communicator {
         let _ = self.handle.set(handle);
     }
 
+    /// Names it.
+    pub(crate) fn rename(&self, name: &str) {
+        *self.name.lock() = name.into();
+    }
+
     /// Returns the name the user gave it.
     pub fn name(&self) -> String {
         self.name.lock().clone()
@@ -118,11 +127,7 @@ pub(crate) fn create_predefined(process: &Process) {
 
 /// Agrees on a fresh context number for all ranks of `parent`, of both sides if there are two.
 pub(crate) fn agree_on_context(parent: &Communicator) -> Result<u32> {
-    let leads = parent.team.rank() == 0;
-    let mine = if leads { contexts::allocate(parent.values.population()) } else { 0 };
-    let mut word = mine.to_ne_bytes();
-    parent.team.broadcast_bytes(0, &mut word)?;
-    Ok(u32::from_ne_bytes(word))
+    Ok(agreement::on_numbers(parent, &[parent.values.population()])?[0])
 }
 
 /// Gives a communicator a handle.
@@ -221,6 +226,10 @@ pub fn comm_free(comm: Out<abi::Comm>) -> Result {
     created(handle)?;
     process.communicator(handle)?.attributes.delete_all(handle.0)?;
     let communicator = process.communicators.remove(handle.0)?;
+    if communicator.tie.is_some() {
+        // Its processes stay connected.
+        process.freed_ties.lock().push(communicator.clone());
+    }
     process.retire(handle, communicator);
     comm.set(MPI_COMM_NULL);
     Ok(())
@@ -234,7 +243,8 @@ fn created(handle: abi::Comm) -> Result {
     Ok(())
 }
 
-/// `MPI_Comm_disconnect`: as [`comm_free`], after what the rank has begun on the communicator is complete.
+/// `MPI_Comm_disconnect`: as [`comm_free`], after what the rank has begun on the communicator is complete. The processes of
+/// different jobs that no other communicator joins are independent afterwards.
 ///
 /// # Errors
 /// As [`comm_free`].
@@ -243,14 +253,40 @@ pub fn comm_disconnect(comm: Out<abi::Comm>) -> Result {
     let process = Process::current()?;
     let handle = comm.get_at(0);
     created(handle)?;
-    process.communicator(handle)?;
+    let communicator = process.communicator(handle)?;
+    let joins_jobs = communicator.tie.is_some();
     if let Some(messages) = process.messages.get() {
         let pending = messages.endpoint.requests().active_on(handle);
         messages.engine.wait_for_all(messages.endpoint, &pending)?;
         messages.endpoint.requests().wait_for_abandoned(handle);
         messages.give_back_buffer(Scope::Communicator(handle));
     }
-    comm_free(comm)
+    if !joins_jobs {
+        drop(communicator);
+        return comm_free(comm);
+    }
+    communicator.attributes.delete_all(handle.0)?;
+    // Nobody lets go of the way to the others before they need it no more.
+    communicator.team.barrier()?;
+    drop(communicator);
+    let communicator = process.communicators.remove(handle.0)?;
+    process.retire(handle, communicator);
+    comm.set(MPI_COMM_NULL);
+    Ok(())
+}
+
+/// Waits for the processes of other jobs that this rank is connected to, as they do for it, and lets go of them.
+///
+/// # Errors
+/// `MPI_ERR_OTHER` when one of them is lost.
+pub(crate) fn part(process: &Process) -> Result {
+    let live = process.communicators.live();
+    let freed = core::mem::take(&mut *process.freed_ties.lock());
+    let mut ties: Vec<_> = live.into_iter().map(|(_, communicator)| communicator).chain(freed).collect();
+    ties.retain(|communicator| communicator.tie.is_some());
+    // All ranks of two communicators wait in the same order.
+    ties.sort_by_key(|communicator| communicator.values.context);
+    ties.iter().try_for_each(|communicator| communicator.team.barrier())
 }
 
 impl Process {

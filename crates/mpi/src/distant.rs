@@ -5,11 +5,11 @@
 //! no communicator in common the messages bear a tag made from what the agreement is about, and a second number from
 //! there, which is compared: two agreements that begin at once do not get each other's messages.
 
-use crate::contexts;
 use crate::meetings::{Agreement, Key};
 use crate::messages::Purpose;
 use crate::nodes::nodes;
 use crate::process::Process;
+use crate::{agreement, contexts, strangers};
 use core::ffi::c_int;
 use std::hash::{Hash, Hasher};
 use weft_base::constants::MPI_ERR_OTHER;
@@ -39,6 +39,12 @@ pub(crate) fn duplicate(process: &Process, parent: &Values, number: u64) -> Resu
     let (everyone, place) = parent.everyone();
     let envelope = Purpose::Duplicate.envelope(parent, 0, (number & 0x7fff_ffff) as c_int);
     let mut word = [0];
+    if strangers::are_among(parent) {
+        let tag = (number & 0x7fff_ffff) as c_int;
+        return agreement::among(process, &everyone, |member| {
+            Purpose::Duplicate.envelope(parent, member, tag)
+        });
+    }
     if place == 0 {
         word[0] = contexts::allocate(everyone.size());
         tell(process, &everyone, envelope, &word)?;

@@ -7,7 +7,7 @@ use crate::meetings::{self, Agreement, Key};
 use crate::messages::{Purpose, bad_tag};
 use crate::process::Process;
 use crate::splitting::all_within;
-use crate::{check, contexts, distant, info, strings};
+use crate::{agreement, check, contexts, distant, info, strangers, strings};
 use core::ffi::{c_char, c_int};
 use weft_base::constants::*;
 use weft_base::{Error, In, Out, Result, abi};
@@ -34,7 +34,12 @@ pub fn comm_create_group(comm: abi::Comm, group: abi::Group, tag: c_int, newcomm
     let Some(rank) = members.rank_of(process.world_rank) else { return Ok(()) };
     let first = parent.values.group.rank_of(members.world_rank(0)).unwrap_or(0);
     let envelope = Purpose::CreateGroup.envelope(&parent.values, first, tag);
-    let context = if rank == 0 {
+    let context = if strangers::are_in(&members) {
+        let member = |place: u32| parent.values.group.rank_of(members.world_rank(place)).unwrap_or(0);
+        agreement::among(process, &members, |place| {
+            Purpose::CreateGroup.envelope(&parent.values, member(place), tag)
+        })?
+    } else if rank == 0 {
         let context = contexts::allocate(members.size());
         members
             .iter()
@@ -90,6 +95,18 @@ fn own_rank(process: &Process, group: &Group, name: &str) -> Result<u32> {
     })
 }
 
+/// Refuses groups with processes of other jobs: without a communicator that all are in they cannot agree.
+fn of_one_job(group: &Group, name: &str) -> Result {
+    if strangers::are_in(group) {
+        let text = format!(
+            "{name} has processes of another job; make the communicator with MPI_Comm_create_group, from one they are \
+             all in"
+        );
+        return Err(Error::new(MPI_ERR_GROUP, text));
+    }
+    Ok(())
+}
+
 fn members_of(group: &Group) -> Vec<u32> {
     group.iter().collect()
 }
@@ -115,6 +132,7 @@ pub fn comm_create_from_group(
         return Ok(());
     }
     let rank = own_rank(process, &group, "group")?;
+    of_one_job(&group, "group")?;
     let key = Key::Group { tag: request.tag.clone(), members: members_of(&group) };
     let context = if distant::spans(&group) {
         distant::of_group(process, &key, &group)?
@@ -138,6 +156,7 @@ fn lead(
         return Ok(None);
     }
     one_origin(own, &remote, ["local_group", "remote_group"], MPI_ERR_GROUP)?;
+    of_one_job(&remote, "remote_group")?;
     let remote_leader = check_leader("remote_leader", remote_leader, &remote)?;
     disjoint(own, &remote)?;
     let (mut left, mut right) = (members_of(own), members_of(&remote));
@@ -204,6 +223,7 @@ pub fn intercomm_create_from_groups(
         return Ok(());
     }
     let rank = own_rank(process, &group, "local_group")?;
+    of_one_job(&group, "local_group")?;
     let leader = check_leader("local_leader", local_leader, &group)?;
     let agreed = if rank == leader {
         let found = lead(&request, &group, remote_group, remote_leader);

@@ -2,6 +2,9 @@
 
 use std::io::Write;
 use std::sync::OnceLock;
+use weft_base::Error;
+use weft_base::constants::MPI_ERR_SPAWN;
+use weft_base::job::Spawn;
 
 /// Installed once by whoever runs the ranks; a program started alone uses [`Alone`].
 pub trait Host: Send + Sync {
@@ -40,12 +43,40 @@ pub trait Host: Send + Sync {
         ]
     }
 
+    /// Returns the job's number, which no other job has.
+    fn job(&self) -> u64 {
+        static JOB: OnceLock<u64> = OnceLock::new();
+        *JOB.get_or_init(number_of_job)
+    }
+
+    /// Returns the port where those wait who have spawned the job, if it was spawned.
+    fn parent(&self) -> Option<String> {
+        None
+    }
+
+    /// Starts programs as a new job, which is told the port. Returns how many processes run each.
+    ///
+    /// # Errors
+    /// `MPI_ERR_SPAWN` with the reason; then nothing runs.
+    fn spawn(&self, _spawn: Spawn) -> weft_base::Result<Vec<u32>> {
+        let text = "a program that was started without mpirun cannot start others; start it with mpirun -n 1";
+        Err(Error::new(MPI_ERR_SPAWN, text))
+    }
+
+    /// Says that this node process is, or is no more, connected to processes of another job.
+    fn met(&self, _job: u64, _is_connected: bool) {}
+
     /// Returns the name of the machine.
     fn name(&self) -> String {
         let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let name = name.trim();
         if name.is_empty() { "localhost".into() } else { name.into() }
     }
+}
+
+/// Returns a number that no other job has.
+pub fn number_of_job() -> u64 {
+    u128::from_ne_bytes(weft_sys::local_socket::random().unwrap_or_default()) as u64
 }
 
 static HOST: OnceLock<&'static dyn Host> = OnceLock::new();

@@ -2,7 +2,7 @@
 
 use crate::messages::Messages;
 use crate::process::{FINALIZED, INITIALIZED, NOT_INITIALIZED, Process};
-use crate::{check, checking, communicators, host};
+use crate::{check, checking, communicators, host, spawning};
 use core::ffi::{c_char, c_int};
 use weft_base::constants::*;
 use weft_base::{Error, Out, Result, abi};
@@ -53,7 +53,7 @@ fn start() -> Result {
     communicators::create_predefined(process);
     process.messages.get_or_init(|| Messages::connect(process));
     process.set_phase(INITIALIZED);
-    Ok(())
+    spawning::meet_parent(process)
 }
 
 /// `MPI_Initialized`
@@ -90,6 +90,7 @@ pub fn finalize() -> Result {
     }
     let world = process.communicator(MPI_COMM_WORLD)?;
     let deleted = deleted.and(world.attributes.delete_at_end(MPI_COMM_WORLD.0));
+    let parted = communicators::part(process);
     // Peers may still need this rank's buffers (a rendezvous send whose request was freed).
     world.team.barrier()?;
     checking::report_left(process);
@@ -99,7 +100,7 @@ pub fn finalize() -> Result {
     if process.has_finished() {
         host::host().finished(process.world_rank);
     }
-    deleted
+    deleted.and(parted)
 }
 
 /// Returns the calling rank, which must be between `MPI_Init` and `MPI_Finalize`; a session is not enough.
@@ -132,17 +133,6 @@ pub fn is_thread_main(flag: Out<c_int>) -> Result {
     let process = in_world_model()?;
     let main = process.initializer.get();
     flag.set(c_int::from(main.is_some_and(|&main| core::ptr::eq(main, weft_sched::current()))));
-    Ok(())
-}
-
-/// `MPI_Comm_get_parent`: no rank is ever spawned, so there is none.
-///
-/// # Errors
-/// `MPI_ERR_ARG`
-pub fn comm_get_parent(parent: Out<abi::Comm>) -> Result {
-    check::output(parent, "parent")?;
-    Process::current()?;
-    parent.set(MPI_COMM_NULL);
     Ok(())
 }
 

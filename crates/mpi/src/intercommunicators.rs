@@ -1,15 +1,17 @@
 //! Intercommunicators (chapter 7): creation from two intracommunicators, merging, the other side.
 
+use crate::bridges::{self, Talk};
 use crate::communicators::{Communicator, agree_on_context, intra, publish};
 use crate::contexts;
 use crate::from_groups::{check_leader, disjoint};
 use crate::messages::{Purpose, bad_tag};
 use crate::process::Process;
-use crate::{check, groups};
+use crate::{check, groups, strangers};
 use core::ffi::c_int;
 use weft_base::constants::*;
 use weft_base::{Error, Out, Result, abi};
 use weft_comm::{Communicator as Values, Group};
+use weft_p2p::Envelope;
 
 /// `MPI_Comm_remote_size`
 ///
@@ -52,9 +54,49 @@ pub fn comm_remote_group(comm: abi::Comm, group: Out<abi::Group>) -> Result {
 }
 
 /// What the leader learns from the other side's leader.
-struct Bridge {
-    context: u32,
-    remote: Group,
+enum Bridge {
+    /// The context number, and who is on the other side.
+    Plain { context: u32, remote: Group },
+    /// Processes of several jobs are on the sides: whether this is the left one.
+    OfJobs { is_left: bool },
+}
+
+/// In the length of a group: processes of several jobs are in it.
+const OF_JOBS: u32 = 1 << 31;
+
+/// The way to the other side's leader, through messages in the context that the communicator of both keeps for the
+/// library's own.
+struct Leaders {
+    process: &'static Process,
+    other: u32,
+    outgoing: Envelope,
+    incoming: Envelope,
+}
+
+impl Talk for Leaders {
+    fn send(&self, message: &[u8]) -> Result {
+        let messages = self.process.messages();
+        messages.send_words(self.other, self.outgoing, &[message.len() as u32])?;
+        let words: Vec<u32> = message.chunks(4).map(word).collect();
+        messages.send_words(self.other, self.outgoing, &words)
+    }
+
+    fn receive(&self) -> Result<Vec<u8>> {
+        let messages = self.process.messages();
+        let mut length = [0];
+        messages.receive_words(self.other, self.incoming, &mut length)?;
+        let mut words = vec![0; length[0].div_ceil(4) as usize];
+        messages.receive_words(self.other, self.incoming, &mut words)?;
+        let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        bytes.truncate(length[0] as usize);
+        Ok(bytes)
+    }
+}
+
+fn word(bytes: &[u8]) -> u32 {
+    let mut four = [0; 4];
+    four[..bytes.len()].copy_from_slice(bytes);
+    u32::from_ne_bytes(four)
 }
 
 /// Exchanges the groups with the other side's leader. The leader with the smaller rank in the job speaks first; the other
@@ -65,7 +107,7 @@ fn meet_leader(
     peer_comm: abi::Comm,
     remote_leader: c_int,
     tag: c_int,
-) -> Result<Bridge> {
+) -> Result<(Bridge, Leaders)> {
     let peer = process.communicator(peer_comm)?;
     groups::one_origin(&local.values.group, &peer.values.group, ["local_comm", "peer_comm"], MPI_ERR_COMM)?;
     let there = peer.values.peers();
@@ -78,9 +120,22 @@ fn meet_leader(
         );
         return Err(Error::new(MPI_ERR_COMM, text));
     }
-    let messages = process.messages();
     let outgoing = Purpose::Intercommunicator.envelope(&peer.values, peer.values.rank, tag);
     let incoming = Purpose::Intercommunicator.envelope(&peer.values, remote_leader, tag);
+    let leaders = Leaders { process, other, outgoing, incoming };
+    let bridge = exchange(local, &leaders)?;
+    Ok((bridge, leaders))
+}
+
+fn exchange(local: &Communicator, leaders: &Leaders) -> Result<Bridge> {
+    let &Leaders { process, other, outgoing, incoming } = leaders;
+    let (me, they) = (strangers::identity(process.world_rank), strangers::identity(other));
+    let of_jobs = || Ok(Bridge::OfJobs { is_left: me < they });
+    if me.job != they.job {
+        return of_jobs();
+    }
+    let messages = process.messages();
+    let is_mixed = strangers::are_in(&local.values.group);
     let own: Vec<u32> = local.values.group.iter().collect();
     let receive_group = |size: u32| -> Result<Group> {
         let mut ranks = vec![0; size as usize];
@@ -89,20 +144,29 @@ fn meet_leader(
     };
     let mut header = [0; 2];
     if process.world_rank < other {
-        messages.send_words(other, outgoing, &[own.len() as u32, 0])?;
-        messages.send_words(other, outgoing, &own)?;
+        messages.send_words(other, outgoing, &[if is_mixed { OF_JOBS } else { own.len() as u32 }, 0])?;
+        if !is_mixed {
+            messages.send_words(other, outgoing, &own)?;
+        }
         messages.receive_words(other, incoming, &mut header)?;
+        if header[0] == OF_JOBS {
+            return of_jobs();
+        }
         let remote = receive_group(header[0])?;
         overlap(&local.values.group, &remote)?;
-        return Ok(Bridge { context: header[1], remote });
+        return Ok(Bridge::Plain { context: header[1], remote });
     }
     messages.receive_words(other, incoming, &mut header)?;
-    let remote = receive_group(header[0])?;
+    let remote = if header[0] == OF_JOBS { Group::empty() } else { receive_group(header[0])? };
+    if is_mixed || header[0] == OF_JOBS {
+        messages.send_words(other, outgoing, &[OF_JOBS, 0])?;
+        return of_jobs();
+    }
     let disjoint = overlap(&local.values.group, &remote);
     let context = if disjoint.is_ok() { contexts::allocate(own.len() as u32 + remote.size()) } else { 0 };
     messages.send_words(other, outgoing, &[own.len() as u32, context])?;
     messages.send_words(other, outgoing, &own)?;
-    disjoint.map(|()| Bridge { context, remote })
+    disjoint.map(|()| Bridge::Plain { context, remote })
 }
 
 fn overlap(own: &Group, remote: &Group) -> Result {
@@ -111,12 +175,13 @@ fn overlap(own: &Group, remote: &Group) -> Result {
 
 /// Tells all ranks of `local` what its leader has found out.
 fn tell_side(local: &Communicator, leader: u32, found: Result<Bridge>) -> Result<Bridge> {
-    let (mut words, mut ranks) = ([0; 3], Vec::new());
+    let (mut words, mut ranks) = ([0; 4], Vec::new());
     match &found {
-        Ok(bridge) => {
-            words = [0, bridge.context, bridge.remote.size()];
-            ranks = bridge.remote.iter().collect();
+        Ok(Bridge::Plain { context, remote }) => {
+            words = [0, *context, remote.size(), 0];
+            ranks = remote.iter().collect();
         }
+        Ok(Bridge::OfJobs { is_left }) => words[3] = 1 + u32::from(*is_left),
         Err(error) => words[0] = error.class as u32,
     }
     broadcast_words(local, leader, &mut words)?;
@@ -127,10 +192,13 @@ fn tell_side(local: &Communicator, leader: u32, found: Result<Bridge>) -> Result
         let text = format!("the local leader, rank {leader}, found an error in its arguments");
         return Err(Error::new(words[0] as i32, text));
     }
+    if words[3] != 0 {
+        return Ok(Bridge::OfJobs { is_left: words[3] == 2 });
+    }
     ranks.resize(words[2] as usize, 0);
     broadcast_words(local, leader, &mut ranks)?;
     let remote = Group::from_ranks(&ranks).with_origin(local.values.group.origin());
-    Ok(Bridge { context: words[1], remote })
+    Ok(Bridge::Plain { context: words[1], remote })
 }
 
 fn broadcast_words(local: &Communicator, root: u32, words: &mut [u32]) -> Result {
@@ -165,14 +233,27 @@ pub fn intercomm_create(
     }
     let leader = check_leader("local_leader", local_leader, &local.values.group)?;
     newintercomm.set(MPI_COMM_NULL);
+    let mut leaders = None;
     let found = match local.values.rank == leader {
-        true => meet_leader(process, &local, peer_comm, remote_leader, tag),
-        false => Ok(Bridge { context: 0, remote: Group::empty() }),
+        true => meet_leader(process, &local, peer_comm, remote_leader, tag).map(|(bridge, found)| {
+            leaders = Some(found);
+            bridge
+        }),
+        false => Ok(Bridge::Plain { context: 0, remote: Group::empty() }),
     };
-    let bridge = tell_side(&local, leader, found)?;
-    let Values { rank, group, .. } = local.values.clone();
-    let values = Values::inter(bridge.context, rank, group, bridge.remote);
+    let (values, tie) = match tell_side(&local, leader, found)? {
+        Bridge::Plain { context, remote } => {
+            let Values { rank, group, .. } = local.values.clone();
+            (Values::inter(context, rank, group, remote), None)
+        }
+        Bridge::OfJobs { is_left } => {
+            let talk = leaders.as_ref().map(|leaders| Ok(leaders as &dyn Talk));
+            let (values, tie) = bridges::build(&local, leader, talk, is_left)?;
+            (values, Some(tie))
+        }
+    };
     publish(process, Communicator::new(values, local.error_handler()), newintercomm);
+    drop(tie);
     Ok(())
 }
 

@@ -4,8 +4,10 @@
 //! ([`weft_base::arguments`]); one function serves the `int` and the large-count form. State lives in
 //! [`process::Process`], one per rank.
 
+mod agreement;
 pub mod attributes;
 pub mod blocking_collectives;
+mod bridges;
 pub mod buffers;
 pub mod callbacks;
 pub mod check;
@@ -47,6 +49,7 @@ pub mod packing;
 pub mod partitioned;
 pub mod persistent_collectives;
 pub mod point_to_point;
+pub mod ports;
 pub mod probes;
 pub mod process;
 mod recent;
@@ -54,9 +57,11 @@ mod reductions;
 pub mod requests;
 pub mod resources;
 pub mod sessions;
+pub mod spawning;
 pub mod split_type;
 pub mod splitting;
 pub mod statuses;
+mod strangers;
 pub mod strings;
 pub mod topologies;
 pub mod type_attributes;

@@ -1,29 +1,60 @@
-//! The node processes of a job, if there are several: the way to those that are not this one.
+//! The node processes that this one exchanges messages with, of its own job and of others: the way to them.
 
+use crate::process::Process;
 use std::sync::OnceLock;
 use std::time::Duration;
+use weft_base::Result;
 use weft_coll::Team;
 use weft_coll::hier::Exchange;
 use weft_comm::Group;
+use weft_local::{Options, Segment, SegmentDevice};
 use weft_sched::{Source, Traffic};
-use weft_transport::{Device, Node, Nodes};
+use weft_transport::{Device, Node, Nodes, Places};
 
 static NODES: OnceLock<&'static Nodes> = OnceLock::new();
 static EXCHANGE: OnceLock<&'static Exchange> = OnceLock::new();
 static HOST: OnceLock<u32> = OnceLock::new();
+/// The number of this node process in its job and how many there are, if there are several.
+static OWN: OnceLock<(Node, u32)> = OnceLock::new();
 
 /// Says that the job has several node processes, and on which hosts they are. To be called before the library is used.
 pub fn install(nodes: &'static Nodes, host_of: impl Fn(Node) -> u32) {
-    if NODES.set(nodes).is_ok() {
+    if OWN.set((nodes.node(), nodes.places().nodes())).is_ok() {
         let _ = HOST.set(host_of(nodes.node()));
-        let _ = EXCHANGE.set(Exchange::serve(nodes, host_of));
-        weft_sched::set_source(&Outside, nodes.device().is_crowded());
-        // Without the threads of further devices messages wait until a rank polls; nothing else depends on them.
-        let _ = nodes.keep();
+        begin(nodes, host_of);
     }
 }
 
-/// Returns the node processes of a job that has several.
+fn begin(nodes: &'static Nodes, host_of: impl Fn(Node) -> u32) {
+    let _ = EXCHANGE.set(Exchange::serve(nodes, host_of));
+    let _ = NODES.set(nodes);
+    weft_sched::set_source(&Outside, nodes.device().is_crowded());
+    // Without the threads of further devices messages wait until a rank polls; nothing else depends on them.
+    let _ = nodes.keep();
+}
+
+/// Returns the way to other node processes; a job that has only this one begins to have it.
+///
+/// # Errors
+/// `MPI_ERR_INTERN` with what the system refuses.
+pub(crate) fn or_begin() -> Result<&'static Nodes> {
+    static BEGINNING: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _alone = BEGINNING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(nodes) = nodes() {
+        return Ok(nodes);
+    }
+    // Where a worker with nothing to do sleeps, and other devices are added to.
+    let (memory, _) = Segment::create(1)?;
+    let device = SegmentDevice::attach_with(memory, 0, Options { is_further: true, ..Options::default() })?;
+    let places = Places::new(&vec![0; crate::host::host().size() as usize]);
+    let first: Box<dyn Device> = Box::new(device);
+    let nodes: &'static Nodes = Box::leak(Box::new(Nodes::new(first, places)));
+    Process::any().messages().engine.spread_out(nodes);
+    begin(nodes, |_| 0);
+    Ok(nodes)
+}
+
+/// Returns the way to other node processes, if there are any.
 #[inline]
 pub fn nodes() -> Option<&'static Nodes> {
     NODES.get().copied()
@@ -32,6 +63,23 @@ pub fn nodes() -> Option<&'static Nodes> {
 /// Returns the number of this process's host in the job.
 pub(crate) fn host() -> u32 {
     HOST.get().copied().unwrap_or(0)
+}
+
+/// Returns the number of this node process in its job and how many there are, if there are several.
+pub(crate) fn own_place() -> Option<(Node, u32)> {
+    OWN.get().copied()
+}
+
+/// Returns the number of the node process of a rank of the job, or of a stranger.
+pub(crate) fn node_of(rank: u32) -> Node {
+    nodes().map_or(0, |nodes| nodes.places().of(rank).node)
+}
+
+/// Lets go of a node process of another job.
+pub(crate) fn forget(node: Node) {
+    if let Some(nodes) = nodes() {
+        nodes.device().forget(node);
+    }
 }
 
 /// Tells the other node processes that this one ends in order.

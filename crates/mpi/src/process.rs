@@ -108,6 +108,10 @@ pub struct Process {
     pub communicators: Table<Communicator>,
     /// Communicators the user freed while requests refer to them, with their former handles.
     pub(crate) retired: Lock<Vec<(abi::Comm, Arc<Communicator>)>>,
+    /// Communicators with processes of other jobs that the user has freed and not disconnected.
+    pub(crate) freed_ties: Lock<Vec<Arc<Communicator>>>,
+    /// The communicator with those who have spawned the job.
+    pub(crate) parent: OnceLock<abi::Comm>,
     /// Groups the user created.
     pub groups: Table<Group>,
     /// Datatypes the user created.
@@ -162,6 +166,8 @@ impl Process {
             default_file_handler: Lock::new(ErrorHandler::RETURN),
             communicators: Table::new(Kind::Comm, world_rank),
             retired: Lock::default(),
+            freed_ties: Lock::default(),
+            parent: OnceLock::new(),
             groups: Table::new(Kind::Group, world_rank),
             datatypes: Table::new(Kind::Datatype, world_rank),
             recent_datatypes: Recent::default(),

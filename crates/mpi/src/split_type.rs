@@ -177,7 +177,11 @@ pub fn comm_split_type(
     let color: Color = match wish {
         Wish::Nothing => None,
         // What can make a shared window together: the ranks of a node process.
-        Wish::SharedMemory => Some(nodes::nodes().map_or(0, |nodes| u64::from(nodes.node()))),
+        Wish::SharedMemory => {
+            let own = nodes::node_of(process.world_rank);
+            // The number of a node process is not the same in all jobs; the place of its first rank is.
+            parent.values.everyone().0.iter().position(|rank| nodes::node_of(rank) == own).map(|p| p as u64)
+        }
         Wish::Resource(which) => instance(which),
         Wish::Unguided => unguided.and_then(instance),
         Wish::Pset(number) => Some(number),

@@ -5,9 +5,9 @@
 
 use crate::check;
 use crate::communicators::{Communicator, publish};
-use crate::contexts;
 use crate::groups::one_origin;
 use crate::process::Process;
+use crate::{agreement, contexts, strangers};
 use core::ffi::c_int;
 use std::sync::Arc;
 use weft_base::constants::*;
@@ -110,16 +110,16 @@ pub(crate) fn split_values(parent: &Communicator, color: Color, key: c_int) -> R
     let entries = all.chunks_exact(ENTRY).map(Entry::decode).collect();
     let plan = Plan { entries, left: left as usize, is_inter: values.is_inter() };
     let colors = plan.colors();
-    let mut contexts = vec![0; 4 * colors.len()];
-    if team.rank() == 0 {
-        for (word, (_, count)) in contexts.chunks_exact_mut(4).zip(&colors) {
-            word.copy_from_slice(&contexts::allocate(*count).to_ne_bytes());
-        }
+    let counts: Vec<u32> = colors.iter().map(|&(_, count)| count).collect();
+    let numbers = agreement::on_numbers(parent, &counts)?;
+    let mine = color.and_then(|color| colors.binary_search_by_key(&color, |&(c, _)| c).ok());
+    if strangers::are_among(values) {
+        // The other parts' numbers were claimed, too.
+        let others = numbers.iter().enumerate().filter(|&(place, _)| Some(place) != mine);
+        others.for_each(|(_, &number)| contexts::let_go(number));
     }
-    team.broadcast_bytes(0, &mut contexts)?;
-    let Some(color) = color else { return Ok(None) };
-    let Ok(mine) = colors.binary_search_by_key(&color, |&(c, _)| c) else { return Ok(None) };
-    let context = u32::from_ne_bytes(contexts[4 * mine..][..4].try_into().expect("four bytes"));
+    let (Some(color), Some(mine)) = (color, mine) else { return Ok(None) };
+    let context = numbers[mine];
     let (everyone, me) = values.everyone();
     let group_of = |places: &[u32]| {
         let ranks: Vec<u32> = places.iter().map(|&place| everyone.world_rank(place)).collect();
@@ -191,7 +191,7 @@ pub fn comm_create(comm: abi::Comm, group: abi::Group, newcomm: Out<abi::Comm>) 
         // One group for each side of an intercommunicator.
         Some(rank) if parent.values.is_inter() => (Some(0), rank),
         // Ranks may pass different, disjoint groups: the first member tells them apart.
-        Some(rank) => (Some(u64::from(members.world_rank(0))), rank),
+        Some(rank) => (parent.values.group.rank_of(members.world_rank(0)).map(u64::from), rank),
     };
     newcomm.set(MPI_COMM_NULL);
     let Some(values) = split_values(&parent, color, key as c_int)? else { return Ok(()) };

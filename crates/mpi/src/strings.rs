@@ -20,6 +20,18 @@ pub fn read(string: In<c_char>, name: &str) -> Result<String> {
     Ok(keep(unsafe { CStr::from_ptr(string.address()) }.to_bytes()))
 }
 
+/// Returns the string that an element of an array of strings points to.
+pub(crate) fn pointed_to(string: *mut c_char) -> In<c_char> {
+    // SAFETY: the standard wants the elements of such arrays to be null or to point to strings.
+    unsafe { In::new(string) }
+}
+
+/// Returns the array of strings that an element of an array of such arrays points to.
+pub(crate) fn array_pointed_to(array: *mut *mut c_char) -> In<*mut c_char> {
+    // SAFETY: the standard wants them to be null or to point to null-terminated arrays of strings.
+    unsafe { In::new(array) }
+}
+
 fn odd_byte(character: char) -> Option<u8> {
     (u32::from(character))
         .checked_sub(ODD_BYTES)

@@ -35,6 +35,7 @@ use crate::endpoint::{Endpoint, Message, Payload, State};
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, Outcome, received};
 use crate::remote::Remote;
+use std::sync::OnceLock;
 use std::sync::atomic::{Ordering, fence};
 use weft_base::abi::Status;
 use weft_base::settings::{self, is_checking};
@@ -87,13 +88,13 @@ pub struct Engine {
     /// The first rank if all ranks here follow each other, else more than there can be.
     first: u32,
     limits: Limits,
-    remote: Option<Remote>,
+    remote: OnceLock<Remote>,
 }
 
 impl Engine {
     /// Creates the engine of a job of `ranks` ranks.
     pub fn new(ranks: u32, limits: Limits) -> Self {
-        Self { endpoints: (0..ranks).map(Endpoint::new).collect(), first: 0, limits, remote: None }
+        Self { endpoints: (0..ranks).map(Endpoint::new).collect(), first: 0, limits, remote: OnceLock::new() }
     }
 
     /// Creates the engine of the ranks that a node process holds of a job that has several, and serves the device's channel
@@ -103,19 +104,27 @@ impl Engine {
         let follow = ranks.windows(2).all(|pair| pair[0] + 1 == pair[1]);
         let first = if follow { ranks.first().copied().unwrap_or(0) } else { SCATTERED };
         let endpoints = ranks.iter().map(|&rank| Endpoint::new(rank)).collect();
-        let remote = Some(Remote::new(nodes, &limits));
+        let remote = OnceLock::new();
         let engine: &'static Self = Box::leak(Box::new(Self { endpoints, first, limits, remote }));
-        if let Some(remote) = &engine.remote {
-            remote.belong(engine);
-        }
-        nodes.serve(Channel::PointToPoint, engine);
+        engine.spread_out(nodes);
         engine
+    }
+
+    /// Gives an engine that has none a way to other node processes, and serves the device's channel for messages of ranks.
+    ///
+    /// # Panics
+    /// If it has one.
+    pub fn spread_out(&'static self, nodes: &'static Nodes) {
+        let remote = Remote::new(nodes, &self.limits);
+        remote.belong(self);
+        assert!(self.remote.set(remote).is_ok(), "the engine has a way to other node processes already");
+        nodes.serve(Channel::PointToPoint, self);
     }
 
     /// Returns the way to other node processes, if there are any.
     #[inline]
     pub(crate) fn remote(&self) -> Option<&Remote> {
-        self.remote.as_ref()
+        self.remote.get()
     }
 
     /// Returns the endpoints of the ranks here.
@@ -126,7 +135,7 @@ impl Engine {
     /// Lets messages of other node processes in, and others out.
     #[inline]
     pub(crate) fn poll_nodes(&self) {
-        if let Some(remote) = &self.remote {
+        if let Some(remote) = self.remote() {
             remote.nodes().poll();
         }
     }
@@ -144,11 +153,11 @@ impl Engine {
     /// Tells whether a node process is lost.
     #[inline]
     pub(crate) fn any_lost(&self) -> bool {
-        self.remote.as_ref().is_some_and(Remote::any_lost)
+        self.remote().is_some_and(Remote::any_lost)
     }
 
     fn give_back(&self, node: Node, bytes: u64) {
-        if let Some(remote) = &self.remote {
+        if let Some(remote) = self.remote() {
             remote.give_back(node, bytes);
         }
     }
@@ -158,7 +167,7 @@ impl Engine {
         if self.first != SCATTERED {
             return None;
         }
-        let nodes = self.remote.as_ref()?.nodes();
+        let nodes = self.remote()?.nodes();
         let place = nodes.places().of(rank);
         (place.node == nodes.node()).then(|| &self.endpoints[place.index as usize])
     }
@@ -391,7 +400,7 @@ impl Engine {
         if is_checking() {
             checking::look(me, &buffer, true);
         }
-        if self.remote.is_some() && source.is_none_or(|rank| !self.is_local(rank)) {
+        if self.remote().is_some() && source.is_none_or(|rank| !self.is_local(rank)) {
             // Posted at once: who polls, this thread as a rule, copies straight into the buffer.
             // SAFETY: the caller's promise.
             return unsafe { self.receive_posted(me, pattern, buffer, false) };

@@ -490,7 +490,7 @@ impl Engine {
             Some((source, envelope)) if self.is_local(source) => {
                 link = Some(me.partitioned.join(me.rank(), envelope, parts, false));
             }
-            Some((rank, envelope)) => far = Some(FarReceive::new(self, me, rank, envelope, parts)),
+            Some((_, envelope)) => far = Some(FarReceive::new(self, me, envelope, parts)),
         }
         me.requests().create_work(Arc::new(Receiving { link, far, partitions }), comm, false)
     }

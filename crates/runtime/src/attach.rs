@@ -11,7 +11,7 @@ use crate::pmi::{self, Launcher};
 use crate::starter::Starter;
 use core::ffi::{c_int, c_void};
 use std::sync::OnceLock;
-use weft_base::job::{HANDOVER, Job, RankState, Report};
+use weft_base::job::{HANDOVER, Job, RankState, Report, Spawn};
 use weft_mpi::process::{INITIALIZED, Process};
 use weft_pmi::environment;
 
@@ -219,6 +219,22 @@ impl weft_mpi::host::Host for Attached {
 
     fn finished(&self, _rank: u32) {
         self.starter.finished();
+    }
+
+    fn job(&self) -> u64 {
+        self.job.id
+    }
+
+    fn parent(&self) -> Option<String> {
+        self.job.parent.clone()
+    }
+
+    fn spawn(&self, spawn: Spawn) -> weft_base::Result<Vec<u32>> {
+        self.starter.spawn(spawn)
+    }
+
+    fn met(&self, job: u64, is_connected: bool) {
+        self.starter.met(job, is_connected);
     }
 
     fn launch_info(&self, rank: u32) -> Vec<(String, String)> {

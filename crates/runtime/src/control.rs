@@ -1,5 +1,6 @@
 //! The socket to `mpirun`: reports go out, requests come in, and its end ends this process.
 
+use crate::wishes;
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -75,19 +76,19 @@ impl Control {
         let serve = move || {
             let mut incoming = self.incoming.lock().unwrap_or_else(PoisonError::into_inner);
             while let Some(request) = next(&mut incoming) {
-                match request {
-                    Ok(Request::DescribeRanks) => self.send(&describe()),
-                    Ok(Request::Census { round }) => {
+                match request.map(wishes::answered) {
+                    Ok(Some(Request::DescribeRanks)) => self.send(&describe()),
+                    Ok(Some(Request::Census { round })) => {
                         let rest = weft_sched::rest_or_tell();
                         let rest = rest.map(|rest| (rest.mark, rest.traffic.sent, rest.traffic.received));
                         self.send(&Report::Census { round, rest });
                     }
-                    Ok(Request::End { code }) => {
+                    Ok(Some(Request::End { code })) => {
                         flush();
                         leave_at_once(code)
                     }
                     // The book is asked for before anybody serves.
-                    Ok(Request::Book { .. }) | Err(_) => {}
+                    Ok(Some(Request::Book { .. } | Request::Spawned { .. }) | None) | Err(_) => {}
                 }
             }
             leave_at_once(1)

@@ -5,12 +5,12 @@ use crate::control::Control;
 use crate::environment::Vector;
 use crate::node::{flush, leave_at_once};
 use crate::ranks::Start;
-use crate::{findings, limits, threads};
+use crate::{findings, limits, threads, wishes};
 use core::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use weft_base::host::{NodeHooks, RankEnd, Variable};
-use weft_base::job::{Job, RankState, Report};
+use weft_base::job::{Job, RankState, Report, Spawn};
 use weft_loader::{Copy, Program};
 use weft_mpi::process::{INITIALIZED, Process};
 use weft_sched::Thread;
@@ -80,6 +80,22 @@ impl weft_mpi::host::Host for Host {
 
     fn application_number(&self, rank: u32) -> i32 {
         self.0.description.block_of(rank) as i32
+    }
+
+    fn job(&self) -> u64 {
+        self.0.description.id
+    }
+
+    fn parent(&self) -> Option<String> {
+        self.0.description.parent.clone()
+    }
+
+    fn spawn(&self, spawn: Spawn) -> weft_base::Result<Vec<u32>> {
+        wishes::make(self.0.control, spawn)
+    }
+
+    fn met(&self, job: u64, is_connected: bool) {
+        self.0.control.send(&Report::Met { job, is_connected });
     }
 
     fn launch_info(&self, rank: u32) -> Vec<(String, String)> {

@@ -14,3 +14,4 @@ mod pmi;
 mod ranks;
 mod starter;
 mod threads;
+mod wishes;

@@ -40,10 +40,8 @@ pub fn join(facts: &Facts) -> Result<(Job, &'static Launcher), String> {
     }
     let limit = Duration::from_secs(settings::START_TIMEOUT.get());
     let client = Client::connect(facts, Limits { answer: ANSWER.min(limit), others: limit })?;
-    if client.size() > 1 {
-        connect(&client, limit)?;
-    }
-    let job = describe(&client);
+    let id = if client.size() > 1 { connect(&client, limit)? } else { weft_mpi::host::number_of_job() };
+    let job = Job { id, ..describe(&client) };
     Ok((job, Box::leak(Box::new(Launcher { client, has_finished: AtomicBool::new(false) }))))
 }
 
@@ -67,11 +65,13 @@ fn describe(client: &Client) -> Job {
         hosts: Vec::new(),
         secret: None,
         verbose: false,
+        id: 0,
+        parent: None,
     }
 }
 
-/// Connects to the other ranks.
-fn connect(client: &Client, limit: Duration) -> Result<(), String> {
+/// Connects to the other ranks. Returns a number that no other job has.
+fn connect(client: &Client, limit: Duration) -> Result<u64, String> {
     let together = |error| {
         format!(
             "{error}; all {} ranks must call MPI_Init within {} s (WEFT_START_TIMEOUT)",
@@ -121,7 +121,10 @@ fn connect(client: &Client, limit: Duration) -> Result<(), String> {
     let nodes = Nodes::new(Box::new(device) as Box<dyn Device>, Places::new(&neighbors));
     weft_mpi::nodes::install(Box::leak(Box::new(nodes)), |_| own);
     // Nobody may leave before all have come.
-    client.fence().map_err(together)
+    client.fence().map_err(together)?;
+    // What the first host's memory is fetched with is drawn at random, and known to all.
+    let mix = |sum: u64, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+    Ok(fact(0)?.0.bytes().fold(0xcbf2_9ce4_8422_2325, mix))
 }
 
 /// Makes the memory of this host's ranks and hands it to them.

@@ -3,7 +3,10 @@
 //! A program that nobody started is a job of its own (`weft_mpi::host::Alone`).
 
 use crate::control::Control;
-use weft_base::job::Report;
+use crate::wishes;
+use weft_base::constants::MPI_ERR_SPAWN;
+use weft_base::job::{Report, Spawn};
+use weft_base::{Error, Result};
 use weft_diagnose::Form;
 
 /// Whoever started a program that is a node process of its own.
@@ -22,6 +25,18 @@ pub trait Starter: Send + Sync {
 
     /// Notes that the rank has done with MPI: its end is in order now.
     fn finished(&self);
+
+    /// Starts programs as a new job; returns how many processes run each.
+    ///
+    /// # Errors
+    /// `MPI_ERR_SPAWN` with the reason why nothing runs.
+    fn spawn(&self, _spawn: Spawn) -> Result<Vec<u32>> {
+        let text = "programs can be started by a program that our mpirun has started, not yet by one of another launcher";
+        Err(Error::new(MPI_ERR_SPAWN, text))
+    }
+
+    /// Notes that the process is, or is no more, connected to processes of another job.
+    fn met(&self, _job: u64, _is_connected: bool) {}
 
     /// Where and how the handler of crashes reports.
     fn crashes(&self) -> (i32, Form);
@@ -43,6 +58,14 @@ impl Starter for Control {
 
     /// `mpirun` learns it with the end of the process.
     fn finished(&self) {}
+
+    fn spawn(&self, spawn: Spawn) -> Result<Vec<u32>> {
+        wishes::make(self, spawn)
+    }
+
+    fn met(&self, job: u64, is_connected: bool) {
+        self.send(&Report::Met { job, is_connected });
+    }
 
     fn crashes(&self) -> (i32, Form) {
         (self.fd(), Form::Records)

@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use core::time::Duration;
 use std::sync::OnceLock;
 
-use weft_sys::process::SignalsBlocked;
+use weft_sys::process::spawn_apart;
 
 use crate::census::{Polling, Traffic, Watch};
 use crate::pool::pool;
@@ -56,7 +56,7 @@ static SERVING: AtomicU32 = AtomicU32::new(0);
 const LIMIT: Duration = Duration::from_secs(1);
 
 /// Says what brings wake-ups from outside, and whether the cores are `crowded`: taken by more processes of the job than
-/// there are cores. Then who waits gives its core away before it looks again. Once per process; call it before ranks run.
+/// there are cores. Then who waits gives its core away before it looks again. Once per process.
 ///
 /// A process with a source reports no deadlock by itself: whether somebody elsewhere will still send, it cannot know. It
 /// says when it rests; see [`on_rest`](crate::on_rest).
@@ -68,10 +68,8 @@ pub fn set_source(source: &'static dyn Source, crowded: bool) {
     if let Some(pool) = pool() {
         pool.expect_company();
     }
-    // Programs do not expect their signal handlers to run on a thread of ours.
-    let _blocked = SignalsBlocked::new();
     // Without this thread messages wait until a rank is in the library; nothing else depends on it.
-    let _ = std::thread::Builder::new().name("weft-progress".into()).stack_size(256 << 10).spawn(progress);
+    let _ = spawn_apart("weft-progress", 256 << 10, progress);
 }
 
 /// Tells whether somebody polls for those who are parked: whether there is a source.

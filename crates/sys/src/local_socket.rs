@@ -128,6 +128,66 @@ pub fn read_now(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> 
     if got >= 0 { Ok(got as usize) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Sends bytes through somebody else's socket and receives as many; leaves the socket as it was. Works for sockets that do
+/// not block, too.
+///
+/// # Errors
+/// What the kernel says; `UnexpectedEof` if the other end has closed.
+pub fn swap(socket: i32, bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let (mut kind, mut size): (libc::c_int, _) = (0, size_of::<libc::c_int>() as libc::socklen_t);
+    // SAFETY: the kernel writes at most `size` bytes to `kind`.
+    let is_socket = unsafe {
+        let target = (&raw mut kind).cast();
+        libc::getsockopt(socket, libc::SOL_SOCKET, libc::SO_TYPE, target, &mut size)
+    };
+    if is_socket < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let mut received = vec![0; bytes.len()];
+    let (mut sent, mut got) = (0, 0);
+    while sent < bytes.len() || got < received.len() {
+        let reading = if got < received.len() { libc::POLLIN } else { 0 };
+        let writing = if sent < bytes.len() { libc::POLLOUT } else { 0 };
+        let mut source = libc::pollfd { fd: socket, events: reading | writing, revents: 0 };
+        // SAFETY: one entry, which lives through the call.
+        if unsafe { libc::poll(&mut source, 1, -1) } < 0 {
+            let error = io::Error::last_os_error();
+            if error.kind() == io::ErrorKind::Interrupted {
+                continue;
+            }
+            return Err(error);
+        }
+        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+        let (out, room) = (&bytes[sent..], &mut received[got..]);
+        if !out.is_empty() {
+            // SAFETY: reads within the buffer.
+            let done = unsafe { libc::send(socket, out.as_ptr().cast(), out.len(), flags) };
+            sent += progress(done)?;
+        }
+        if !room.is_empty() {
+            // SAFETY: writes within the buffer.
+            let done = unsafe { libc::recv(socket, room.as_mut_ptr().cast(), room.len(), flags) };
+            if done == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            got += progress(done)?;
+        }
+    }
+    Ok(received)
+}
+
+/// Returns how far a call got that may have had to wait.
+fn progress(done: isize) -> io::Result<usize> {
+    if done >= 0 {
+        return Ok(done as usize);
+    }
+    let error = io::Error::last_os_error();
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(0),
+        _ => Err(error),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,6 +211,26 @@ mod tests {
         assert_eq!(refused, Some(io::ErrorKind::InvalidData));
         drop(near);
         assert!(receive_descriptor(far.as_fd()).unwrap().is_none());
+    }
+
+    #[test]
+    fn both_ends_swap_and_leave_what_follows() {
+        let (near, far) = UnixStream::pair().unwrap();
+        far.set_nonblocking(true).unwrap();
+        let there = std::thread::spawn(move || {
+            let got = swap(far.as_raw_fd(), &[2; 300_000]).unwrap();
+            (&far).write_all(b"z").unwrap();
+            (got, far)
+        });
+        assert_eq!(swap(near.as_raw_fd(), &[1; 300_000]).unwrap(), [2; 300_000]);
+        let (got, _far) = there.join().unwrap();
+        assert_eq!(got, [1; 300_000]);
+        let mut byte = [0];
+        (&near).read_exact(&mut byte).unwrap();
+        assert_eq!(byte, *b"z");
+        assert!(swap(-1, b"x").is_err());
+        let file = std::fs::File::open("/proc/self/exe").unwrap();
+        assert!(swap(file.as_raw_fd(), b"x").is_err());
     }
 
     #[test]

@@ -108,3 +108,63 @@ pub fn sleep_for_ever() -> ! {
         unsafe { libc::pause() };
     }
 }
+
+type Work = Box<dyn FnOnce() + Send>;
+
+extern "C" fn run_apart(work: *mut core::ffi::c_void) -> *mut core::ffi::c_void {
+    // SAFETY: `spawn_apart` made the box for this thread only.
+    let work = unsafe { Box::from_raw(work.cast::<Work>()) };
+    work();
+    core::ptr::null_mut()
+}
+
+/// Starts a kernel thread that belongs to nobody, whoever the calling thread belongs to: by the C library's own function,
+/// although the executable may have replaced it. No signal handler runs on it.
+///
+/// # Errors
+/// What the kernel says.
+pub fn spawn_apart(
+    name: &str,
+    stack_size: usize,
+    work: impl FnOnce() + Send + 'static,
+) -> std::io::Result<()> {
+    type Create = unsafe extern "C" fn(
+        *mut libc::pthread_t,
+        *const libc::pthread_attr_t,
+        extern "C" fn(*mut core::ffi::c_void) -> *mut core::ffi::c_void,
+        *mut core::ffi::c_void,
+    ) -> libc::c_int;
+    let name: Vec<u8> = name.bytes().take(15).chain([0]).collect();
+    let work: Work = Box::new(move || {
+        // SAFETY: a C string.
+        unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
+        work();
+    });
+    let _blocked = SignalsBlocked::new();
+    let argument = Box::into_raw(Box::new(work)).cast();
+    // SAFETY: the C library is there already and keeps its functions; the one of this name has this type. The attributes
+    // are initialised before use and destroyed after; the thread takes the box if it is made.
+    let error = unsafe {
+        let library = libc::dlopen(c"libc.so.6".as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD);
+        let found =
+            if library.is_null() { library } else { libc::dlsym(library, c"pthread_create".as_ptr()) };
+        let create: Create = match found.is_null() {
+            true => libc::pthread_create,
+            false => core::mem::transmute::<*mut core::ffi::c_void, Create>(found),
+        };
+        let mut attributes = core::mem::zeroed();
+        let mut id = core::mem::zeroed();
+        libc::pthread_attr_init(&mut attributes);
+        libc::pthread_attr_setstacksize(&mut attributes, stack_size);
+        libc::pthread_attr_setdetachstate(&mut attributes, libc::PTHREAD_CREATE_DETACHED);
+        let error = create(&mut id, &attributes, run_apart, argument);
+        libc::pthread_attr_destroy(&mut attributes);
+        error
+    };
+    if error == 0 {
+        return Ok(());
+    }
+    // SAFETY: no thread was made, so the box is still ours.
+    drop(unsafe { Box::from_raw(argument.cast::<Work>()) });
+    Err(std::io::Error::from_raw_os_error(error))
+}

@@ -4,6 +4,7 @@ use crate::{Arriving, Channel, Device, Handler, Node, Placement, Places, Routes,
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
+use weft_sys::process::spawn_apart;
 
 /// How long a thread sleeps at most while something waits for room in a device.
 const IMPATIENCE: Duration = Duration::from_millis(1);
@@ -45,13 +46,12 @@ impl Nodes {
         }
         let serve = move || {
             for device in receiver {
-                let keeper = std::thread::Builder::new().name(format!("weft-keeper-{device}"));
                 let keep = move || self.routes.keep(device, &|| self.poll_for_keeper(), &|| self.is_idle());
                 // Without it messages wait until somebody polls.
-                let _ = keeper.stack_size(STACK).spawn(keep);
+                let _ = spawn_apart("weft-keeper", STACK, keep);
             }
         };
-        std::thread::Builder::new().name("weft-keepers".into()).stack_size(STACK).spawn(serve).map(drop)
+        spawn_apart("weft-keepers", STACK, serve)
     }
 
     /// Adds a device and those of its processes that `numbers` names, which become the job's next node processes, on these

@@ -44,6 +44,8 @@ struct Branch {
     /// The job's numbers of its processes.
     nodes: Box<[Node]>,
     is_open: AtomicBool,
+    /// Those of its processes that are not forgotten.
+    kept: Lock<Vec<Node>>,
 }
 
 /// One device made of several.
@@ -111,7 +113,7 @@ impl Routes {
     ) -> Self {
         Self {
             node,
-            first: Branch { device: first, nodes, is_open: AtomicBool::new(true) },
+            first: Branch { device: first, nodes, is_open: AtomicBool::new(true), kept: Lock::default() },
             plain,
             ways: Growing::default(),
             more: more.into_iter().collect(),
@@ -147,6 +149,29 @@ impl Routes {
         let _alone = self.adding.lock();
         self.branch(device).is_open.store(true, Ordering::Release);
         self.opened.store(self.more.len(), Ordering::Release);
+    }
+
+    /// Says that nothing more will be sent to a node process that was added, and that nothing it does is of interest. A
+    /// device all of whose processes are forgotten is left: to the others this process has ended in order.
+    pub fn forget(&self, node: Node) {
+        let Some(&Way { device, .. }) =
+            node.checked_sub(self.plain).and_then(|at| self.ways.get(at as usize))
+        else {
+            return;
+        };
+        if device == HERE || device == 0 {
+            return;
+        }
+        let branch = self.branch(device);
+        let is_last = {
+            let mut kept = branch.kept.lock();
+            kept.retain(|&other| other != node);
+            kept.is_empty()
+        };
+        if is_last && branch.is_open.swap(false, Ordering::AcqRel) {
+            branch.device.leave();
+            branch.device.wake();
+        }
     }
 
     /// Returns the number of devices.
@@ -207,8 +232,10 @@ impl Routes {
     /// Sleeps in a device that is not the first, and calls `see` when something may have arrived there, until the process
     /// leaves the job. `see` returns whether there was something; `is_idle` tells whether to sleep for long.
     pub fn keep(&self, device: usize, see: &dyn Fn() -> bool, is_idle: &dyn Fn() -> bool) {
-        let device = &*self.branch(device).device;
-        let stays = || !self.has_ended.load(Ordering::Acquire);
+        let branch = self.branch(device);
+        let device = &*branch.device;
+        let is_left = || !branch.is_open.load(Ordering::Acquire) && branch.kept.lock().is_empty();
+        let stays = || !self.has_ended.load(Ordering::Acquire) && !is_left();
         while stays() {
             device.sleep(if is_idle() { SLEEP } else { PAUSE }, &stays);
             if self.others_poll() {
@@ -250,7 +277,8 @@ impl Routes {
 
 impl Branch {
     fn new(device: Box<dyn Device>, nodes: Vec<Node>, is_open: bool) -> Self {
-        Self { device, nodes: nodes.into(), is_open: AtomicBool::new(is_open) }
+        let kept = nodes.iter().copied().filter(|&node| node != NOBODY).collect();
+        Self { device, nodes: nodes.into(), is_open: AtomicBool::new(is_open), kept: Lock::new(kept) }
     }
 }
 

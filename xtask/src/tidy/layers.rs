@@ -16,7 +16,7 @@ const LAYERS: [&[&str]; 16] = [
     &["op"],
     &["sched"],
     &["transport"],
-    &["local", "net-tcp"],
+    &["local", "net-tcp", "door"],
     &["comm"],
     &["p2p", "coll"],
     &["rma", "topology", "io"],

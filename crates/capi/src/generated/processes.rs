@@ -25,30 +25,41 @@ unsafe extern "C" fn PMPI_Abort(comm: abi::Comm, errorcode: c_int) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Close_port(_port_name: *const c_char) -> c_int {
-    entry::unsupported("MPI_Close_port", || Object::None)
+unsafe extern "C" fn PMPI_Close_port(port_name: *const c_char) -> c_int {
+    entry::begin(&"MPI_Close_port");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::ports::close_port(In::new(port_name)) };
+    entry::finish("MPI_Close_port", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_accept(
-    _port_name: *const c_char,
-    _info: abi::Info,
-    _root: c_int,
+    port_name: *const c_char,
+    info: abi::Info,
+    root: c_int,
     comm: abi::Comm,
-    _newcomm: *mut abi::Comm,
+    newcomm: *mut abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Comm_accept", || Object::Communicator(comm))
+    entry::begin(&"MPI_Comm_accept");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::ports::comm_accept(In::new(port_name), info, root, comm, Out::new(newcomm)) };
+    entry::finish("MPI_Comm_accept", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_connect(
-    _port_name: *const c_char,
-    _info: abi::Info,
-    _root: c_int,
+    port_name: *const c_char,
+    info: abi::Info,
+    root: c_int,
     comm: abi::Comm,
-    _newcomm: *mut abi::Comm,
+    newcomm: *mut abi::Comm,
 ) -> c_int {
-    entry::unsupported("MPI_Comm_connect", || Object::Communicator(comm))
+    entry::begin(&"MPI_Comm_connect");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::ports::comm_connect(In::new(port_name), info, root, comm, Out::new(newcomm)) };
+    entry::finish("MPI_Comm_connect", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -71,42 +82,74 @@ unsafe extern "C" fn PMPI_Comm_disconnect(comm: *mut abi::Comm) -> c_int {
 unsafe extern "C" fn PMPI_Comm_get_parent(parent: *mut abi::Comm) -> c_int {
     entry::begin(&"MPI_Comm_get_parent");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::initialize::comm_get_parent(Out::new(parent)) };
+    let result = unsafe { weft_mpi::spawning::comm_get_parent(Out::new(parent)) };
     entry::finish("MPI_Comm_get_parent", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Comm_join(_fd: c_int, _intercomm: *mut abi::Comm) -> c_int {
-    entry::unsupported("MPI_Comm_join", || Object::None)
+unsafe extern "C" fn PMPI_Comm_join(fd: c_int, intercomm: *mut abi::Comm) -> c_int {
+    entry::begin(&"MPI_Comm_join");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::ports::comm_join(fd, Out::new(intercomm)) };
+    entry::finish("MPI_Comm_join", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_spawn(
-    _command: *const c_char,
-    _argv: *const *mut c_char,
-    _maxprocs: c_int,
-    _info: abi::Info,
-    _root: c_int,
+    command: *const c_char,
+    argv: *const *mut c_char,
+    maxprocs: c_int,
+    info: abi::Info,
+    root: c_int,
     comm: abi::Comm,
-    _intercomm: *mut abi::Comm,
-    _array_of_errcodes: *mut c_int,
+    intercomm: *mut abi::Comm,
+    array_of_errcodes: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Comm_spawn", || Object::Communicator(comm))
+    entry::begin(&"MPI_Comm_spawn");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::spawning::comm_spawn(
+            In::new(command),
+            In::new(argv),
+            maxprocs,
+            info,
+            root,
+            comm,
+            Out::new(intercomm),
+            Out::new(array_of_errcodes),
+        )
+    };
+    entry::finish("MPI_Comm_spawn", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_spawn_multiple(
-    _count: c_int,
-    _array_of_commands: *const *mut c_char,
-    _array_of_argv: *const *mut *mut c_char,
-    _array_of_maxprocs: *const c_int,
-    _array_of_info: *const abi::Info,
-    _root: c_int,
+    count: c_int,
+    array_of_commands: *const *mut c_char,
+    array_of_argv: *const *mut *mut c_char,
+    array_of_maxprocs: *const c_int,
+    array_of_info: *const abi::Info,
+    root: c_int,
     comm: abi::Comm,
-    _intercomm: *mut abi::Comm,
-    _array_of_errcodes: *mut c_int,
+    intercomm: *mut abi::Comm,
+    array_of_errcodes: *mut c_int,
 ) -> c_int {
-    entry::unsupported("MPI_Comm_spawn_multiple", || Object::Communicator(comm))
+    entry::begin(&"MPI_Comm_spawn_multiple");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::spawning::comm_spawn_multiple(
+            count,
+            In::new(array_of_commands),
+            In::new(array_of_argv),
+            In::new(array_of_maxprocs),
+            In::new(array_of_info),
+            root,
+            comm,
+            Out::new(intercomm),
+            Out::new(array_of_errcodes),
+        )
+    };
+    entry::finish("MPI_Comm_spawn_multiple", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
@@ -165,25 +208,34 @@ unsafe extern "C" fn PMPI_Is_thread_main(flag: *mut c_int) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Lookup_name(
-    _service_name: *const c_char,
-    _info: abi::Info,
-    _port_name: *mut c_char,
+    service_name: *const c_char,
+    info: abi::Info,
+    port_name: *mut c_char,
 ) -> c_int {
-    entry::unsupported("MPI_Lookup_name", || Object::None)
+    entry::begin(&"MPI_Lookup_name");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::ports::lookup_name(In::new(service_name), info, Out::new(port_name)) };
+    entry::finish("MPI_Lookup_name", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Open_port(_info: abi::Info, _port_name: *mut c_char) -> c_int {
-    entry::unsupported("MPI_Open_port", || Object::None)
+unsafe extern "C" fn PMPI_Open_port(info: abi::Info, port_name: *mut c_char) -> c_int {
+    entry::begin(&"MPI_Open_port");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::ports::open_port(info, Out::new(port_name)) };
+    entry::finish("MPI_Open_port", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Publish_name(
-    _service_name: *const c_char,
-    _info: abi::Info,
-    _port_name: *const c_char,
+    service_name: *const c_char,
+    info: abi::Info,
+    port_name: *const c_char,
 ) -> c_int {
-    entry::unsupported("MPI_Publish_name", || Object::None)
+    entry::begin(&"MPI_Publish_name");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::ports::publish_name(In::new(service_name), info, In::new(port_name)) };
+    entry::finish("MPI_Publish_name", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
@@ -275,11 +327,14 @@ unsafe extern "C" fn PMPI_Session_init(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Unpublish_name(
-    _service_name: *const c_char,
-    _info: abi::Info,
-    _port_name: *const c_char,
+    service_name: *const c_char,
+    info: abi::Info,
+    port_name: *const c_char,
 ) -> c_int {
-    entry::unsupported("MPI_Unpublish_name", || Object::None)
+    entry::begin(&"MPI_Unpublish_name");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::ports::unpublish_name(In::new(service_name), info, In::new(port_name)) };
+    entry::finish("MPI_Unpublish_name", result, || Object::None)
 }
 
 entry::aliases! {

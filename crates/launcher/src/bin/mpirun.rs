@@ -1,12 +1,23 @@
 //! `mpirun`: starts a job, shows its reports, and ends with its exit code.
 
+use weft_launcher::flags::Stop;
+use weft_launcher::offspring::{self, Offspring};
 use weft_launcher::{agent, flags, plan, supervise};
+
+fn run(arguments: Vec<std::ffi::OsString>) -> Result<i32, Stop> {
+    if let Some(commissioned) = offspring::commissioned() {
+        let (plan, options, answer) = commissioned?;
+        return supervise::run(plan, Offspring::new(options), answer);
+    }
+    let line = flags::parse(arguments)?;
+    let options = offspring::options(&line);
+    supervise::run(plan::plan(line)?, Offspring::new(options), None)
+}
 
 fn main() {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
     if arguments.iter().eq([agent::OPTION]) {
         std::process::exit(agent::main());
     }
-    let code = flags::parse(arguments).and_then(plan::plan).and_then(supervise::run);
-    std::process::exit(code.unwrap_or_else(|stop| stop.print()));
+    std::process::exit(run(arguments).unwrap_or_else(Stop::print));
 }

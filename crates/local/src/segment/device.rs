@@ -50,6 +50,8 @@ pub enum CrossMemory {
 pub struct Options {
     /// When peers' memory is read directly.
     pub cross_memory: CrossMemory,
+    /// Whether the process takes part in a segment already, whose processes it has permitted to read its memory.
+    pub is_further: bool,
 }
 
 /// A segment, before anybody has attached.
@@ -189,7 +191,9 @@ impl SegmentDevice {
     /// Says who this process is, and that it is there.
     fn enter(&self, options: Options) -> weft_base::Result {
         let (map, own) = (&self.map, self.own);
-        shared::permit_descendants_of(map.header().ancestor.load(Ordering::Relaxed));
+        if !options.is_further {
+            shared::permit_descendants_of(map.header().ancestor.load(Ordering::Relaxed));
+        }
         let identity = Identity::own();
         let claimed = own.process.compare_exchange(0, identity.process, Ordering::AcqRel, Ordering::Acquire);
         if let Err(other) = claimed {

@@ -30,7 +30,7 @@ fn boxed(devices: Vec<SegmentDevice>) -> Vec<Box<dyn Device>> {
 
 #[test]
 fn conforms() {
-    let options = Options { cross_memory: CrossMemory::Always };
+    let options = Options { cross_memory: CrossMemory::Always, ..Options::default() };
     if !attach_all(2, options)[0].capabilities(1).remote_read {
         println!("the kernel lets no process read another's memory here");
     }
@@ -40,7 +40,7 @@ fn conforms() {
 
 #[test]
 fn conforms_without_remote_reads() {
-    let options = Options { cross_memory: CrossMemory::Never };
+    let options = Options { cross_memory: CrossMemory::Never, ..Options::default() };
     let devices = attach_all(2, options);
     assert!(!devices[0].capabilities(1).remote_read);
     conformance::suite(|nodes| boxed(attach_all(nodes, options)));

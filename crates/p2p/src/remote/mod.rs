@@ -135,6 +135,8 @@ pub(crate) struct Remote {
     any_lost: AtomicBool,
     /// The engine this belongs to.
     engine: OnceLock<&'static Engine>,
+    /// Node processes from this one on are of other jobs.
+    of_job: Node,
     /// How many partitioned sends to other node processes were made.
     links: AtomicU32,
 }
@@ -158,6 +160,7 @@ impl Remote {
             left: AtomicUsize::new(0),
             any_lost: AtomicBool::new(false),
             engine: OnceLock::new(),
+            of_job: nodes.device().nodes(),
             links: AtomicU32::new(0),
             limits: *limits,
         }

@@ -15,6 +15,7 @@ use crate::operation::{Buffer, Operation, Outcome};
 use crate::partitioned::Parts;
 use crate::signal::Signal;
 use core::cell::UnsafeCell;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use weft_base::Result;
@@ -51,6 +52,9 @@ struct Opening {
     bytes: u64,
     partitions: u32,
     link: u32,
+    /// Under which source the parts come.
+    source: i32,
+    unused: u32,
 }
 
 const OPENING_BYTES: u64 = size_of::<Opening>() as u64;
@@ -59,12 +63,28 @@ fn engine_of(remote: Option<&Remote>) -> &'static Engine {
     remote.and_then(|remote| remote.engine.get()).expect("an engine with other node processes")
 }
 
+/// In a source: drawn at random, since ranks of several jobs may have the same number.
+const DRAWN: u32 = 1 << 30;
+
+impl Remote {
+    /// Returns the number of a new connection for parts, and the source of its messages.
+    fn link(&self, me: &Endpoint, target: u32) -> (u32, i32) {
+        let links = self.links.fetch_add(1, Ordering::Relaxed);
+        if self.nodes.places().of(target).node < self.of_job {
+            return (links & (PARTS - 1), me.rank() as i32);
+        }
+        let random = RandomState::new().build_hasher().finish();
+        ((random as u32) & (PARTS - 1), (DRAWN | (random >> 34) as u32) as i32)
+    }
+}
+
 /// A partitioned send to a rank of another node process.
 pub(crate) struct FarSend {
     engine: &'static Engine,
     me: &'static Endpoint,
     target: u32,
     context: u32,
+    source: i32,
     parts: Parts,
     operations: Box<[Operation]>,
     /// How many parts are ready in this round.
@@ -88,14 +108,14 @@ impl FarSend {
     pub fn new(engine: &Engine, me: &Endpoint, target: u32, envelope: Envelope, parts: Parts) -> Arc<Self> {
         let engine = engine_of(engine.remote());
         let me = engine.endpoint(me.rank());
-        let links = engine.remote().map_or(0, |remote| remote.links.fetch_add(1, Ordering::Relaxed));
-        let link = links & (PARTS - 1);
-        let opened = Opening { bytes: parts.bytes, partitions: parts.partitions, link };
+        let (link, source) = engine.remote().map_or((0, 0), |remote| remote.link(me, target));
+        let opened = Opening { bytes: parts.bytes, partitions: parts.partitions, link, source, unused: 0 };
         let far = Arc::new(Self {
             engine,
             me,
             target,
             context: PARTS | link,
+            source,
             operations: (0..parts.partitions).map(|_| Operation::new(nowhere())).collect(),
             parts,
             ready: AtomicU32::new(0),
@@ -130,8 +150,7 @@ impl FarSend {
         let operation = &self.operations[partition as usize];
         // SAFETY: the part may be read from now on until the round is complete.
         operation.reset(unsafe { Buffer::new(self.parts.start(partition), *count, datatype) });
-        let source = self.me.rank() as i32;
-        self.send(Envelope { context: self.context, source, tag: partition as i32 }, operation);
+        self.send(Envelope { context: self.context, source: self.source, tag: partition as i32 }, operation);
         if self.ready.fetch_add(1, Ordering::AcqRel) + 1 == self.parts.partitions {
             self.all_ready.set();
         }
@@ -171,7 +190,6 @@ struct Source {
 pub(crate) struct FarReceive {
     engine: &'static Engine,
     me: &'static Endpoint,
-    sender: u32,
     envelope: Envelope,
     parts: Parts,
     opening: Operation,
@@ -192,12 +210,11 @@ unsafe impl Sync for FarReceive {}
 unsafe impl Send for FarReceive {}
 
 impl FarReceive {
-    pub fn new(engine: &Engine, me: &Endpoint, sender: u32, envelope: Envelope, parts: Parts) -> Arc<Self> {
+    pub fn new(engine: &Engine, me: &Endpoint, envelope: Envelope, parts: Parts) -> Arc<Self> {
         let engine = engine_of(engine.remote());
         let far = Arc::new(Self {
             engine,
             me: engine.endpoint(me.rank()),
-            sender,
             envelope,
             parts,
             opening: Operation::new(nowhere()),
@@ -238,7 +255,7 @@ impl FarReceive {
             let operations = (0..opening.partitions).map(|_| Operation::new(nowhere())).collect();
             Source { opening, operations, aside: Lock::default() }
         });
-        let Opening { bytes, partitions, link } = source.opening;
+        let Opening { bytes, partitions, link, source: sender, .. } = source.opening;
         let room = |part: u32| {
             let offset = (u64::from(part) * bytes).min(self.parts.total());
             (offset, bytes.min(self.parts.total() - offset))
@@ -262,7 +279,7 @@ impl FarReceive {
         }
         drop(aside);
         for (part, operation) in (0..).zip(&source.operations) {
-            let pattern = Envelope { context: PARTS | link, source: self.sender as i32, tag: part };
+            let pattern = Envelope { context: PARTS | link, source: sender, tag: part };
             // SAFETY: the operation stays in place until it is complete.
             unsafe { self.engine.start_receive(self.me, pattern, operation) };
         }

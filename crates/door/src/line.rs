@@ -1,0 +1,82 @@
+//! The way between two processes that have found each other.
+
+use crate::frames::frame;
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use weft_sched::WaitSet;
+use weft_sync::Lock;
+
+/// What the door's thread has read for a line.
+pub(crate) struct Inbox {
+    state: Lock<(VecDeque<Vec<u8>>, bool)>,
+    waiting: WaitSet,
+}
+
+impl Inbox {
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self { state: Lock::default(), waiting: WaitSet::new() })
+    }
+
+    pub fn put(&self, message: Vec<u8>) {
+        self.state.lock().0.push_back(message);
+        self.waiting.wake_all();
+    }
+
+    pub fn close(&self) {
+        self.state.lock().1 = true;
+        self.waiting.wake_all();
+    }
+
+    fn take(&self) -> Option<Vec<u8>> {
+        let has_some = || {
+            let state = self.state.lock();
+            !state.0.is_empty() || state.1
+        };
+        awaiting(|| self.waiting.wait(has_some));
+        self.state.lock().0.pop_front()
+    }
+}
+
+/// Waits for what another process does, which is no deadlock.
+pub(crate) fn awaiting(wait: impl FnOnce()) {
+    weft_sched::expect_events(true);
+    wait();
+    weft_sched::expect_events(false);
+}
+
+/// A connection to another process. Its end closes it.
+pub struct Line {
+    socket: UnixStream,
+    inbox: Arc<Inbox>,
+}
+
+impl Line {
+    pub(crate) fn new(socket: UnixStream, inbox: Arc<Inbox>) -> Self {
+        Self { socket, inbox }
+    }
+
+    /// Sends a message.
+    ///
+    /// # Errors
+    /// What the kernel says; the other end may be gone.
+    pub fn send(&self, message: &[u8]) -> io::Result<()> {
+        (&self.socket).write_all(&frame(message))
+    }
+
+    /// Waits for a message.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` if the other end is gone.
+    pub fn receive(&self) -> io::Result<Vec<u8>> {
+        self.inbox.take().ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        // The door's thread has another descriptor of the socket.
+        let _ = self.socket.shutdown(std::net::Shutdown::Both);
+    }
+}

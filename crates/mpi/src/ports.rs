@@ -1,0 +1,256 @@
+//! Ports, names for them, and the connections between groups of processes that they serve (chapter 11).
+//!
+//! A port's name says at which door it is (`weft_door`) and what to show there. A port belongs to the node process that
+//! has opened it; its root process accepts there.
+
+use crate::bridges::{self, Talk};
+use crate::communicators::{Communicator, intra, publish};
+use crate::process::Process;
+use crate::strangers::system;
+use crate::{check, info, strings};
+use core::ffi::{c_char, c_int};
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use weft_base::constants::*;
+use weft_base::{Error, In, Out, Result, abi};
+use weft_door::{Line, NameRefused, Port, door};
+use weft_sync::Lock;
+
+/// The ports of this node process, by name.
+static PORTS: Lock<Option<HashMap<String, Arc<Port>>>> = Lock::new(None);
+
+/// What a port's name begins with.
+const SCHEME: &str = "weft:";
+
+fn no_door(error: io::Error) -> Error {
+    system(MPI_ERR_INTERN, "a socket for other processes to connect to", &error)
+}
+
+/// Opens a port; returns its name.
+///
+/// # Errors
+/// `MPI_ERR_INTERN` with what the system refuses.
+pub(crate) fn open() -> Result<String> {
+    let door = door().map_err(no_door)?;
+    let port = door.open_port().map_err(no_door)?;
+    let name = format!("{SCHEME}{}:{}", door.name(), port.token());
+    PORTS.lock().get_or_insert_default().insert(name.clone(), Arc::new(port));
+    Ok(name)
+}
+
+/// Closes a port; returns whether it was open.
+pub(crate) fn close(name: &str) -> bool {
+    let port = PORTS.lock().as_mut().and_then(|ports| ports.remove(name));
+    port.is_some()
+}
+
+fn unknown(name: &str) -> Error {
+    Error::new(
+        MPI_ERR_PORT,
+        format!("port_name is {name:?}, which is no port that is open; it may have been closed"),
+    )
+}
+
+/// Waits at a port of this process.
+///
+/// # Errors
+/// `MPI_ERR_PORT` if it is none.
+pub(crate) fn wait_at(name: &str) -> Result<Line> {
+    let port = PORTS.lock().as_ref().and_then(|ports| ports.get(name).cloned());
+    Ok(port.ok_or_else(|| unknown(name))?.accept())
+}
+
+/// Connects to a port.
+///
+/// # Errors
+/// `MPI_ERR_PORT` if it is none, or is not there any more.
+pub(crate) fn connect_to(name: &str) -> Result<Line> {
+    let place = name.strip_prefix(SCHEME).and_then(|rest| rest.split_once(':'));
+    let (door, token) = place.ok_or_else(|| unknown(name))?;
+    weft_door::connect(door, token, b"").map_err(|error| {
+        Error::new(MPI_ERR_PORT, format!("port_name is {name:?}, where nobody can be reached: {error}"))
+    })
+}
+
+/// `MPI_Open_port`: info keys have no meaning, as the place of a port is not to be chosen.
+///
+/// # Errors
+/// `MPI_ERR_INFO`, `MPI_ERR_ARG`
+pub fn open_port(info: abi::Info, port_name: Out<c_char>) -> Result {
+    check::output(port_name, "port_name")?;
+    Process::current()?;
+    info::optional(info)?;
+    let name = open()?;
+    strings::write(&name, port_name, MPI_MAX_PORT_NAME as usize, Out::null());
+    Ok(())
+}
+
+/// `MPI_Close_port`
+///
+/// # Errors
+/// `MPI_ERR_PORT` if this process has not opened it, or closed it since.
+pub fn close_port(port_name: In<c_char>) -> Result {
+    Process::current()?;
+    let name = strings::read(port_name, "port_name")?;
+    if close(&name) { Ok(()) } else { Err(unknown(&name)) }
+}
+
+/// What accepting and connecting have in common.
+fn join_at(
+    comm: abi::Comm,
+    root: c_int,
+    newcomm: Out<abi::Comm>,
+    is_left: bool,
+    line: impl FnOnce() -> Result<Line>,
+) -> Result {
+    check::output(newcomm, "newcomm")?;
+    let process = Process::current()?;
+    let local = process.communicator(comm)?;
+    intra(&local, "comm")?;
+    let root = check::root(root, local.values.size())?;
+    newcomm.set(MPI_COMM_NULL);
+    let line = (local.values.rank == root).then(line);
+    let talk = line.as_ref().map(|line| line.as_ref().map(|line| line as &dyn Talk).map_err(Error::clone));
+    let (values, tie) = bridges::build(&local, root, talk, is_left)?;
+    publish(process, Communicator::new(values, local.error_handler()), newcomm);
+    drop(tie);
+    Ok(())
+}
+
+/// `MPI_Comm_accept`
+///
+/// # Errors
+/// `MPI_ERR_COMM`, also when a process is on both sides; `MPI_ERR_ROOT`; `MPI_ERR_PORT` when the root process has opened no
+/// such port.
+pub fn comm_accept(
+    port_name: In<c_char>,
+    info: abi::Info,
+    root: c_int,
+    comm: abi::Comm,
+    newcomm: Out<abi::Comm>,
+) -> Result {
+    join_at(comm, root, newcomm, true, || {
+        info::optional(info)?;
+        let line = wait_at(&strings::read(port_name, "port_name")?)?;
+        // Whoever has connected begins with an empty message.
+        Talk::receive(&line)?;
+        Ok(line)
+    })
+}
+
+/// `MPI_Comm_connect`
+///
+/// # Errors
+/// As [`comm_accept`]; `MPI_ERR_PORT` when there is no such port.
+pub fn comm_connect(
+    port_name: In<c_char>,
+    info: abi::Info,
+    root: c_int,
+    comm: abi::Comm,
+    newcomm: Out<abi::Comm>,
+) -> Result {
+    join_at(comm, root, newcomm, false, || {
+        info::optional(info)?;
+        connect_to(&strings::read(port_name, "port_name")?)
+    })
+}
+
+fn service(service_name: In<c_char>) -> Result<String> {
+    let service = strings::read(service_name, "service_name")?;
+    if service.is_empty() {
+        return Err(Error::new(MPI_ERR_ARG, "service_name is empty"));
+    }
+    Ok(service)
+}
+
+/// `MPI_Publish_name`: the name is known to all programs of the user on this host, until it is taken back or the process
+/// ends.
+///
+/// # Errors
+/// `MPI_ERR_SERVICE` if the name is published already; `MPI_ERR_ARG`, `MPI_ERR_INFO`
+pub fn publish_name(service_name: In<c_char>, info: abi::Info, port_name: In<c_char>) -> Result {
+    Process::current()?;
+    info::optional(info)?;
+    let (service, port) = (service(service_name)?, strings::read(port_name, "port_name")?);
+    match door().map_err(no_door)?.publish(&service, &port) {
+        Ok(()) => Ok(()),
+        Err(NameRefused::Taken) => {
+            let text = format!("service_name is {service:?}, which is published already; unpublish it first");
+            Err(Error::new(MPI_ERR_SERVICE, text))
+        }
+        Err(NameRefused::System(error)) => Err(no_door(error)),
+    }
+}
+
+/// `MPI_Unpublish_name`
+///
+/// # Errors
+/// `MPI_ERR_SERVICE` if this process has not published the name; `MPI_ERR_ARG`, `MPI_ERR_INFO`
+pub fn unpublish_name(service_name: In<c_char>, info: abi::Info, port_name: In<c_char>) -> Result {
+    Process::current()?;
+    info::optional(info)?;
+    let service = service(service_name)?;
+    strings::read(port_name, "port_name")?;
+    if door().map_err(no_door)?.unpublish(&service) {
+        return Ok(());
+    }
+    let text = format!("service_name is {service:?}, which this process has not published");
+    Err(Error::new(MPI_ERR_SERVICE, text))
+}
+
+/// `MPI_Lookup_name`
+///
+/// # Errors
+/// `MPI_ERR_NAME` if nobody has published the name; `MPI_ERR_ARG`, `MPI_ERR_INFO`
+pub fn lookup_name(service_name: In<c_char>, info: abi::Info, port_name: Out<c_char>) -> Result {
+    check::output(port_name, "port_name")?;
+    Process::current()?;
+    info::optional(info)?;
+    let service = service(service_name)?;
+    let found = weft_door::look_up(&service).map_err(no_door)?;
+    let port = found.ok_or_else(|| {
+        Error::new(
+            MPI_ERR_NAME,
+            format!("service_name is {service:?}, which nobody has published on this host"),
+        )
+    })?;
+    strings::write(&port, port_name, MPI_MAX_PORT_NAME as usize, Out::null());
+    Ok(())
+}
+
+/// What the two ends of a socket tell each other in `MPI_Comm_join`, in as many bytes.
+const RECORD: usize = 256;
+
+/// `MPI_Comm_join`: through the socket go as many bytes in each direction as it takes to find each other.
+///
+/// # Errors
+/// `MPI_ERR_ARG` if `fd` is no connected socket, or what comes through it makes no sense.
+pub fn comm_join(fd: c_int, intercomm: Out<abi::Comm>) -> Result {
+    check::output(intercomm, "intercomm")?;
+    Process::current()?;
+    let wrong = |error: io::Error| {
+        Error::new(MPI_ERR_ARG, format!("fd is {fd}; a connected socket is wanted: {error}"))
+    };
+    let name = open()?;
+    let record = format!("{name:<RECORD$}");
+    let swapped = weft_sys::local_socket::swap(fd, record.as_bytes()).map_err(wrong);
+    let joined = swapped.and_then(|theirs| {
+        let theirs = String::from_utf8_lossy(&theirs).trim_end().to_owned();
+        if !theirs.starts_with(SCHEME) || theirs == name {
+            let text = format!("fd is {fd}; at its other end is no process of this library in the same call");
+            return Err(Error::new(MPI_ERR_ARG, text));
+        }
+        let is_left = name < theirs;
+        join_at(MPI_COMM_SELF, 0, intercomm, is_left, || {
+            if !is_left {
+                return connect_to(&theirs);
+            }
+            let line = wait_at(&name)?;
+            Talk::receive(&line)?;
+            Ok(line)
+        })
+    });
+    close(&name);
+    joined
+}

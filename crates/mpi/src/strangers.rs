@@ -1,0 +1,323 @@
+//! Processes of other jobs: who they are, and the numbers by which this node process knows them.
+//!
+//! A process is known everywhere by its [`Identity`]: its job and its rank there. Groups and devices work with numbers: a
+//! rank of the own job has its rank, and processes of other jobs get the numbers that follow, in the order in which this
+//! node process meets them. So no number of a stranger may be told to another process; identities may.
+//!
+//! A node process of another job is known as long as a communicator joins its ranks with some here ([`Tie`]). If it is met
+//! again later it gets another number.
+
+use crate::host::host;
+use crate::nodes;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use weft_base::{Error, Result};
+use weft_comm::{Communicator as Values, Group};
+use weft_local::SegmentDevice;
+use weft_sync::Lock;
+use weft_transport::Node;
+
+/// A process, as all jobs know it.
+#[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Identity {
+    /// The job's number.
+    pub job: u64,
+    /// The rank in the job.
+    pub rank: u32,
+}
+
+/// A node process, as all jobs know it.
+pub(crate) type NodeIdentity = (u64, u32);
+
+/// A node process and its ranks.
+#[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct NodeProcess {
+    pub job: u64,
+    /// Its number in its job.
+    pub node: u32,
+    /// All ranks of the job that it holds, ascending.
+    pub ranks: Vec<u32>,
+    /// What tells hosts apart.
+    pub host: String,
+}
+
+impl NodeProcess {
+    pub fn identity(&self) -> NodeIdentity {
+        (self.job, self.node)
+    }
+}
+
+/// The members of a group, and the node processes they are on.
+#[derive(Serialize, Deserialize, Clone, Debug)]
+pub(crate) struct Side {
+    pub nodes: Vec<NodeProcess>,
+    /// The place of a member's node process in `nodes`, and the member's rank in its job.
+    pub members: Vec<(u32, u32)>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The newest number of each stranger's node process.
+    nodes: HashMap<NodeIdentity, Node>,
+    known: HashMap<Node, Known>,
+    numbers: HashMap<Identity, u32>,
+    identities: HashMap<u32, Identity>,
+}
+
+struct Known {
+    process: NodeProcess,
+    /// How many ties there are to it.
+    ties: usize,
+}
+
+static STATE: Lock<Option<State>> = Lock::new(None);
+/// Whether there ever was a stranger.
+static ANY: AtomicBool = AtomicBool::new(false);
+
+fn is_stranger(number: u32) -> bool {
+    number >= host().size()
+}
+
+/// Tells whether a group has processes of other jobs.
+pub(crate) fn are_in(group: &Group) -> bool {
+    ANY.load(Ordering::Acquire) && group.iter().any(is_stranger)
+}
+
+/// Tells whether a communicator joins processes of several jobs.
+pub(crate) fn are_among(values: &Values) -> bool {
+    are_in(&values.group) || values.remote.as_ref().is_some_and(are_in)
+}
+
+/// Returns who a process is that has a number here.
+pub(crate) fn identity(number: u32) -> Identity {
+    let known = if is_stranger(number) {
+        STATE.lock().as_ref().and_then(|state| state.identities.get(&number).copied())
+    } else {
+        None
+    };
+    known.unwrap_or(Identity { job: host().job(), rank: number })
+}
+
+fn number_of(identity: Identity) -> Option<u32> {
+    if identity.job == host().job() {
+        return Some(identity.rank);
+    }
+    STATE.lock().as_ref()?.numbers.get(&identity).copied()
+}
+
+/// Tells hosts apart, and what a host's processes cannot find each other across.
+fn own_host() -> String {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let network = std::fs::read_link("/proc/self/ns/net").unwrap_or_default();
+    format!("{} {}", boot.trim(), network.display())
+}
+
+fn node_process(node: Node) -> NodeProcess {
+    let stranger = STATE.lock().as_ref().and_then(|state| state.known.get(&node).map(|k| k.process.clone()));
+    stranger.unwrap_or_else(|| {
+        let ranks = match nodes::nodes() {
+            Some(nodes) => nodes.places().ranks(node).to_vec(),
+            None => (0..host().size()).collect(),
+        };
+        NodeProcess { job: host().job(), node, ranks, host: own_host() }
+    })
+}
+
+impl Side {
+    /// Describes the members of a group.
+    pub fn of(group: &Group) -> Self {
+        let (mut found, mut nodes) = (Vec::new(), Vec::new());
+        let member = |number: u32| {
+            let node = nodes::node_of(number);
+            let place = found.iter().position(|&known| known == node).unwrap_or_else(|| {
+                found.push(node);
+                nodes.push(node_process(node));
+                found.len() - 1
+            });
+            (place as u32, identity(number).rank)
+        };
+        let members = group.iter().map(member).collect();
+        Self { nodes, members }
+    }
+
+    /// Returns who its members are.
+    pub fn identities(&self) -> impl Iterator<Item = Identity> + '_ {
+        self.members.iter().filter_map(|&(place, rank)| {
+            self.nodes.get(place as usize).map(|node| Identity { job: node.job, rank })
+        })
+    }
+
+    /// Tells whether it makes sense: whether each member is on the node process that it is said to be on.
+    pub fn is_sound(&self) -> bool {
+        let is_there = |&(place, rank): &(u32, u32)| {
+            self.nodes.get(place as usize).is_some_and(|node| node.ranks.binary_search(&rank).is_ok())
+        };
+        let is_ascending = |node: &NodeProcess| node.ranks.windows(2).all(|pair| pair[0] < pair[1]);
+        self.nodes.iter().all(is_ascending) && self.members.iter().all(is_there) && !self.members.is_empty()
+    }
+
+    /// Returns the members as a group of numbers of this node process, which knows them.
+    pub fn group(&self) -> Option<Group> {
+        let numbers: Option<Vec<u32>> = self.identities().map(number_of).collect();
+        Some(Group::from_ranks(&numbers?))
+    }
+}
+
+/// Keeps node processes of other jobs known.
+#[derive(Debug, Default)]
+pub(crate) struct Tie(Vec<Node>);
+
+impl Tie {
+    /// Ties those on whose node processes the members of a communicator are; nothing if all are of this job.
+    pub fn of(values: &Values) -> Option<Self> {
+        if !are_among(values) {
+            return None;
+        }
+        let (everyone, _) = values.everyone();
+        let mut found: Vec<Node> =
+            everyone.iter().filter(|&number| is_stranger(number)).map(nodes::node_of).collect();
+        found.sort_unstable();
+        found.dedup();
+        let mut guard = STATE.lock();
+        let state = guard.get_or_insert_default();
+        for node in &found {
+            if let Some(known) = state.known.get_mut(node) {
+                known.ties += 1;
+            }
+        }
+        Some(Self(found))
+    }
+
+    /// Ties those of some node processes that are known; tells which that is. Those of the own job always are.
+    pub fn to_known(processes: &[NodeProcess]) -> (Self, Vec<bool>) {
+        let own = host().job();
+        let mut tied = Vec::new();
+        let mut guard = STATE.lock();
+        let state = guard.get_or_insert_default();
+        let is_known = |process: &NodeProcess| {
+            let Some(&node) = state.nodes.get(&process.identity()) else { return process.job == own };
+            if let Some(known) = state.known.get_mut(&node) {
+                known.ties += 1;
+                tied.push(node);
+            }
+            true
+        };
+        let known = processes.iter().map(is_known).collect();
+        (Self(tied), known)
+    }
+}
+
+impl Drop for Tie {
+    fn drop(&mut self) {
+        let mut gone = Vec::new();
+        {
+            let mut guard = STATE.lock();
+            let Some(state) = guard.as_mut() else { return };
+            for node in &self.0 {
+                let Some(known) = state.known.get_mut(node) else { continue };
+                known.ties -= 1;
+                if known.ties == 0
+                    && let Some(known) = state.known.remove(node)
+                {
+                    state.forget(*node, &known.process);
+                    let is_last = state.known.values().all(|other| other.process.job != known.process.job);
+                    gone.push((*node, known.process.job, is_last));
+                }
+            }
+        }
+        for (node, job, is_last) in gone {
+            nodes::forget(node);
+            if is_last {
+                host().met(job, false);
+            }
+        }
+    }
+}
+
+impl State {
+    fn forget(&mut self, node: Node, process: &NodeProcess) {
+        if self.nodes.get(&process.identity()) == Some(&node) {
+            self.nodes.remove(&process.identity());
+        }
+        for &rank in &process.ranks {
+            let identity = Identity { job: process.job, rank };
+            if let Some(&number) = self.numbers.get(&identity)
+                && nodes::node_of(number) == node
+            {
+                self.numbers.remove(&identity);
+                self.identities.remove(&number);
+            }
+        }
+    }
+}
+
+/// Gives numbers to node processes of other jobs that a device reaches under the numbers that stand beside them, and to
+/// their ranks. The tie keeps them until communicators do.
+///
+/// # Errors
+/// What the system says where the first device of this process cannot be made.
+pub(crate) fn meet(device: SegmentDevice, processes: &[(u32, NodeProcess)]) -> Result<Tie> {
+    static MEETING: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _alone = MEETING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let nodes = nodes::or_begin()?;
+    let numbers: Vec<Node> = processes.iter().map(|(number, _)| *number).collect();
+    let begin = nodes.add(Box::new(device), &numbers, &vec![nodes::host(); numbers.len()]);
+    let node_of: Vec<Node> = (begin..)
+        .zip(processes)
+        .flat_map(|(node, (_, process))| core::iter::repeat_n(node, process.ranks.len()))
+        .collect();
+    let first = nodes.places().add(&node_of);
+    let mut fresh = Vec::new();
+    {
+        let mut guard = STATE.lock();
+        let state = guard.get_or_insert_default();
+        let mut next = first;
+        for (node, (_, process)) in (begin..).zip(processes) {
+            if state.known.values().all(|known| known.process.job != process.job) {
+                fresh.push(process.job);
+            }
+            for &rank in &process.ranks {
+                let identity = Identity { job: process.job, rank };
+                state.numbers.insert(identity, next);
+                state.identities.insert(next, identity);
+                next += 1;
+            }
+            state.nodes.insert(process.identity(), node);
+            state.known.insert(node, Known { process: process.clone(), ties: 1 });
+        }
+    }
+    if !ANY.swap(true, Ordering::AcqRel) {
+        // A census of the job's processes does not see those of others, who may wake any rank.
+        weft_sched::expect_events(true);
+    }
+    fresh.into_iter().for_each(|job| host().met(job, true));
+    Ok(Tie((begin..).take(processes.len()).collect()))
+}
+
+/// Makes the error of something that the processes of two jobs need and the system refuses.
+#[cold]
+pub(crate) fn system(class: i32, what: &str, error: &dyn core::fmt::Display) -> Error {
+    Error::new(class, format!("{what}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_side_that_contradicts_itself_is_noticed() {
+        let node =
+            |node, ranks: &[u32]| NodeProcess { job: 7, node, ranks: ranks.to_vec(), host: String::new() };
+        let side = |members: &[(u32, u32)]| Side {
+            nodes: vec![node(0, &[0, 2]), node(1, &[1])],
+            members: members.to_vec(),
+        };
+        assert!(side(&[(0, 2), (1, 1)]).is_sound());
+        assert!(!side(&[(0, 1)]).is_sound());
+        assert!(!side(&[(2, 1)]).is_sound());
+        assert!(!side(&[]).is_sound());
+        let identities: Vec<_> = side(&[(1, 1), (0, 0)]).identities().collect();
+        assert_eq!(identities, [Identity { job: 7, rank: 1 }, Identity { job: 7, rank: 0 }]);
+    }
+}
