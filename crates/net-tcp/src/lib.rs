@@ -1,0 +1,52 @@
+//! The device between hosts: messages over TCP.
+//!
+//! Every node process listens ([`Listener::bind`]) on the interfaces that settings choose. When each knows the addresses of
+//! all, and a secret that only the job's processes know, the listener becomes the device ([`Listener::join`]).
+//!
+//! # Connections
+//! A pair of node processes has a connection per [`Channel`](weft_transport::Channel), made when there is something to send
+//! first:
+//!
+//! | stage | is | ends with |
+//! | --- | --- | --- |
+//! | `Absent` | nothing | the first message: *dialling*; a peer's proof: *settled* |
+//! | `Dialling` | attempts at the peer's addresses, nearest network first; messages wait | the peer's verdict, or its own proof |
+//! | `Settled` | agreed upon, being set up | *open* |
+//! | `Open` | carrying messages | an end in order: *ended*; an error while sending: *broken* |
+//! | `Broken` | what has arrived is still delivered | the last of it: *ended* if the peer had said so, else a loss |
+//! | `Ended` | nothing any more | |
+//!
+//! `link` says who may touch what of a connection; `door` how two that dial at once agree; `handshake` how they prove to
+//! each other that they belong to the job, before anything else is read; `frame` how messages look on the wire.
+//!
+//! # Ways of a message
+//! A sender that finds the connection open and free makes the system call itself, on its own thread, from its own memory.
+//! Others meanwhile leave copies, or the addresses of long messages, for it to send. What the socket does not take waits in a
+//! bounded queue for a poll; beyond that the device says [`Full`](weft_transport::Refusal::Full).
+//!
+//! Who polls receives into memory of its own and delivers from there; the rest of a long message is received straight into
+//! where the handler wants it. The connections that have had something last are tried first, so that a ping-pong costs one
+//! system call per message on either side; then the kernel is asked about all (epoll), which is also where sleepers sleep.
+//! Several threads may poll: each connection is one thread's at a time.
+//!
+//! There are no threads here: polling is the business of the scheduler and of the keepers of
+//! [`Routes`](weft_transport::Routes).
+//!
+//! # Loss
+//! The kernel asks a silent peer for a sign of life and gives up after the time that is set (`net-timeout`), as it does when
+//! what was sent is not acknowledged; a process that dies closes its connections. Either is reported once, with the peer's
+//! number and address. A process that ends in order says so first.
+
+mod config;
+mod device;
+mod door;
+pub mod frame;
+pub mod handshake;
+mod link;
+
+#[cfg(test)]
+mod tests;
+
+pub use config::NetConfig;
+pub use device::{Listener, TcpDevice};
+pub use handshake::Secret;

@@ -1,0 +1,361 @@
+//! A connection to a peer on one channel: what waits to be sent, and what has half arrived.
+//!
+//! # Who may touch what
+//! - `out` is locked for moments only, never during a system call that sends. Whoever finds the connection open, nothing
+//!   waiting and nobody *busy* becomes busy, sends without the lock straight from the caller's memory, and then sends what
+//!   others have put into the queue meanwhile. So messages leave in the order in which the lock was taken, and nobody
+//!   waits for a system call of somebody else.
+//! - Where the socket takes no more, what is left stays in the queue, and the poll sends it when there is room.
+//! - `incoming` is held while something is received and delivered, and only ever tried: who finds it taken goes on.
+//! - The socket is set once and closed with the device, so that a number that is in use is never another file's.
+#![allow(unsafe_code)] // Sends from and receives into memory given by address.
+
+use crate::frame::{HEAD, Head, Kind};
+use rustix::io::Errno;
+use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
+use std::collections::VecDeque;
+use std::io::IoSlice;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
+use weft_sync::Lock;
+use weft_transport::MAX_HEADER;
+
+/// How much of copied messages waits for a peer on a channel at most.
+pub const QUEUE: usize = 256 << 10;
+/// How many messages from their senders' memory wait at most.
+const STARTED: usize = 256;
+/// How many pieces a system call sends at once.
+const PIECES: usize = 32;
+/// A message up to this size is put together before it is sent.
+const TOGETHER: usize = 1024;
+
+/// How far a connection is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// There is none.
+    Absent,
+    /// Somebody has dialled.
+    Dialling,
+    /// A connection has been agreed on.
+    Settled,
+    /// It carries messages.
+    Open,
+    /// Sending has failed; what has arrived tells whether the peer had ended.
+    Broken,
+    /// One of the two has ended in order.
+    Ended,
+}
+
+/// Something to be sent.
+pub enum Item {
+    /// A copy of a frame, and how much of it is sent.
+    Copy { data: Box<[u8]>, done: usize },
+    /// A frame whose payload is its sender's.
+    Memory {
+        front: [u8; HEAD + MAX_HEADER],
+        length: usize,
+        address: *const u8,
+        bytes: u64,
+        done: u64,
+        token: u64,
+    },
+}
+
+// SAFETY: the sender leaves the memory alone until it is told that it is sent.
+unsafe impl Send for Item {}
+
+/// Writes what precedes a payload; returns its length.
+fn front(kind: Kind, header: &[u8], bytes: u64, out: &mut [u8]) -> usize {
+    let head = Head { kind, header: header.len(), bytes };
+    out[..HEAD].copy_from_slice(&head.encode());
+    out[HEAD..HEAD + header.len()].copy_from_slice(header);
+    HEAD + header.len()
+}
+
+impl Item {
+    /// Copies a frame, but for its first `done` bytes, which are sent.
+    pub fn copy(kind: Kind, header: &[u8], payload: &[u8], done: usize) -> Self {
+        let mut space = [0; HEAD + MAX_HEADER];
+        let length = front(kind, header, payload.len() as u64, &mut space);
+        Self::Copy { data: [&space[..length], payload].concat().into(), done }
+    }
+
+    /// Describes a frame with its payload in its sender's memory.
+    pub fn memory(header: &[u8], address: *const u8, bytes: u64, token: u64) -> Self {
+        let mut space = [0; HEAD + MAX_HEADER];
+        let length = front(Kind::Long, header, bytes, &mut space);
+        Self::Memory { front: space, length, address, bytes, done: 0, token }
+    }
+
+    /// Returns how many bytes of copies it holds.
+    fn cost(&self) -> usize {
+        if let Self::Copy { data, .. } = self { data.len() } else { 0 }
+    }
+
+    fn pieces<'a>(&'a self, out: &mut Vec<IoSlice<'a>>) {
+        match self {
+            Self::Copy { data, done } => out.push(IoSlice::new(&data[*done..])),
+            Self::Memory { front, length, address, bytes, done, .. } => {
+                let sent = (*done).min(*length as u64) as usize;
+                if sent < *length {
+                    out.push(IoSlice::new(&front[sent..*length]));
+                }
+                let offset = *done - sent as u64;
+                if offset < *bytes {
+                    // SAFETY: readable until the sender is told, which comes after the last byte is sent.
+                    let rest = unsafe {
+                        let start = address.add(offset as usize);
+                        core::slice::from_raw_parts(start, (bytes - offset) as usize)
+                    };
+                    out.push(IoSlice::new(rest));
+                }
+            }
+        }
+    }
+
+    /// Notes that bytes are sent; returns how many of them were others'.
+    fn advance(&mut self, sent: usize) -> usize {
+        match self {
+            Self::Copy { data, done } => {
+                let own = sent.min(data.len() - *done);
+                *done += own;
+                sent - own
+            }
+            Self::Memory { length, bytes, done, .. } => {
+                let own = (sent as u64).min(*length as u64 + *bytes - *done);
+                *done += own;
+                sent - own as usize
+            }
+        }
+    }
+
+    fn is_sent(&self) -> bool {
+        match self {
+            Self::Copy { data, done } => *done == data.len(),
+            Self::Memory { length, bytes, done, .. } => *done == *length as u64 + bytes,
+        }
+    }
+}
+
+/// What waits to be sent.
+pub struct Out {
+    pub stage: Stage,
+    queue: VecDeque<Item>,
+    copied: usize,
+    started: usize,
+    /// Somebody sends.
+    pub busy: bool,
+    /// The poll is told when there is room.
+    pub armed: bool,
+    /// Why sending has failed.
+    pub broken: Option<Errno>,
+}
+
+impl Out {
+    /// Tells whether a message may go straight to the socket.
+    pub fn is_clear(&self) -> bool {
+        self.stage == Stage::Open && !self.busy && self.queue.is_empty()
+    }
+
+    /// Tells whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Adds something if there is room; a queue that holds nothing takes anything.
+    pub fn push(&mut self, item: impl FnOnce() -> Item, cost: usize) -> bool {
+        let full = self.copied + cost > QUEUE || self.started >= STARTED;
+        if full && !self.queue.is_empty() {
+            return false;
+        }
+        self.push_anyway(item());
+        true
+    }
+
+    /// Adds something.
+    pub fn push_anyway(&mut self, item: Item) {
+        self.count(&item, true);
+        self.queue.push_back(item);
+    }
+
+    /// Puts back what is not sent yet.
+    fn put_back(&mut self, items: impl DoubleEndedIterator<Item = Item>) {
+        for item in items.rev() {
+            self.count(&item, true);
+            self.queue.push_front(item);
+        }
+    }
+
+    /// Puts what is left of the message that has just been sent before all others.
+    pub fn put_first(&mut self, item: Item) {
+        self.put_back([item].into_iter());
+    }
+
+    fn count(&mut self, item: &Item, more: bool) {
+        let started = usize::from(matches!(item, Item::Memory { .. }));
+        if more {
+            (self.copied, self.started) = (self.copied + item.cost(), self.started + started);
+        } else {
+            (self.copied, self.started) = (self.copied - item.cost(), self.started - started);
+        }
+    }
+
+    /// Takes what comes next.
+    fn batch(&mut self) -> Vec<Item> {
+        let count = self.queue.len().min(PIECES / 2);
+        let items: Vec<Item> = self.queue.drain(..count).collect();
+        items.iter().for_each(|item| self.count(item, false));
+        items
+    }
+
+    /// Forgets all that waits.
+    pub fn clear(&mut self) {
+        (self.copied, self.started) = (0, 0);
+        self.queue.clear();
+    }
+}
+
+/// Where the payload that is under way goes.
+pub struct Placing {
+    /// Where the next byte goes.
+    pub address: *mut u8,
+    /// How many more bytes there is room for.
+    pub room: u64,
+    /// How many more come.
+    pub left: u64,
+    /// Whom to tell when all are there.
+    pub token: Option<u64>,
+}
+
+impl Placing {
+    /// Takes bytes that have arrived; returns the rest, which is not this message's.
+    pub fn take<'a>(&mut self, input: &'a [u8]) -> &'a [u8] {
+        let (own, rest) = input.split_at(self.left.min(input.len() as u64) as usize);
+        let kept = self.room.min(own.len() as u64);
+        // SAFETY: there is room for that in the memory that the handler has given, which is its own until it is told.
+        unsafe { core::ptr::copy_nonoverlapping(own.as_ptr(), self.address, kept as usize) };
+        self.note(own.len() as u64);
+        rest
+    }
+
+    /// Notes that so many bytes of the message have arrived.
+    pub fn note(&mut self, bytes: u64) {
+        let kept = self.room.min(bytes);
+        self.address = self.address.wrapping_add(kept as usize);
+        self.room -= kept;
+        self.left -= bytes;
+    }
+}
+
+/// What has half arrived.
+#[derive(Default)]
+pub struct Incoming {
+    /// The beginning of a frame.
+    pub kept: Vec<u8>,
+    pub placing: Option<Placing>,
+    /// The peer has said that it ends.
+    pub ended: bool,
+    /// Nothing is to be delivered any more.
+    pub closed: bool,
+}
+
+// SAFETY: the memory being placed into is the device's until it tells the handler.
+unsafe impl Send for Incoming {}
+
+/// A connection.
+pub struct Link {
+    pub out: Lock<Out>,
+    pub incoming: Lock<Incoming>,
+    pub socket: OnceLock<OwnedFd>,
+}
+
+impl Default for Link {
+    fn default() -> Self {
+        let out = Out {
+            stage: Stage::Absent,
+            queue: VecDeque::new(),
+            copied: 0,
+            started: 0,
+            busy: false,
+            armed: false,
+            broken: None,
+        };
+        Self { out: Lock::new(out), incoming: Lock::default(), socket: OnceLock::new() }
+    }
+}
+
+fn send_pieces(socket: BorrowedFd<'_>, pieces: &[IoSlice<'_>]) -> Result<usize, Errno> {
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    loop {
+        match sendmsg(socket, pieces, &mut SendAncillaryBuffer::default(), flags) {
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return Ok(0),
+            result => return result,
+        }
+    }
+}
+
+/// Sends a short message as far as the socket takes it; returns how many bytes of the frame that is, and of how many.
+pub fn send_short(socket: BorrowedFd<'_>, header: &[u8], payload: &[u8]) -> (Result<usize, Errno>, usize) {
+    let mut space = [0; HEAD + MAX_HEADER + TOGETHER];
+    let length = front(Kind::Short, header, payload.len() as u64, &mut space);
+    let all = length + payload.len();
+    if payload.len() <= TOGETHER {
+        space[length..all].copy_from_slice(payload);
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        let sent = loop {
+            match rustix::net::send(socket, &space[..all], flags) {
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break Ok(0),
+                result => break result,
+            }
+        };
+        return (sent, all);
+    }
+    (send_pieces(socket, &[IoSlice::new(&space[..length]), IoSlice::new(payload)]), all)
+}
+
+impl Link {
+    /// Sends what waits, as far as the socket takes it; the caller is the busy one, and is not afterwards. Returns the tokens
+    /// of what is sent, and whether something is left for which there is no room.
+    pub fn send_waiting(&self, socket: BorrowedFd<'_>, tokens: &mut Vec<u64>) -> bool {
+        loop {
+            let mut items = {
+                let mut out = self.out.lock();
+                if out.queue.is_empty() || out.stage == Stage::Broken {
+                    out.busy = false;
+                    return false;
+                }
+                out.batch()
+            };
+            let mut pieces = Vec::with_capacity(PIECES);
+            items.iter().for_each(|item| item.pieces(&mut pieces));
+            let result = send_pieces(socket, &pieces);
+            drop(pieces);
+            let mut sent = *result.as_ref().unwrap_or(&0);
+            let none = sent == 0;
+            for item in &mut items {
+                sent = item.advance(sent);
+            }
+            let rest = items.iter().position(|item| !item.is_sent()).unwrap_or(items.len());
+            for item in items.drain(..rest) {
+                if let Item::Memory { token, .. } = item {
+                    tokens.push(token);
+                }
+            }
+            let mut out = self.out.lock();
+            let blocked = !items.is_empty();
+            out.put_back(items.into_iter());
+            if let Err(error) = result {
+                out.broken = Some(error);
+                out.stage = Stage::Broken;
+                out.busy = false;
+                return false;
+            }
+            if blocked && none {
+                out.busy = false;
+                return true;
+            }
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! The device over the loopback interface.
+#![allow(unsafe_code)] // Passes memory by address, as the interface does.
+
+use crate::frame::{HEAD, Head, Kind};
+use crate::handshake::{CHALLENGE, Dialler, Pair};
+use crate::{Listener, NetConfig, TcpDevice};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use weft_transport::{
+    Arriving, Capabilities, Channel, Device, Handler, Node, Placement, Refusal, conformance,
+};
+
+const SECRET: [u8; 32] = [42; 32];
+
+fn listeners(nodes: u32) -> (Vec<Listener>, Vec<Vec<SocketAddr>>) {
+    let listeners: Vec<_> =
+        (0..nodes).map(|_| Listener::bind(&NetConfig::loopback()).expect("a free port")).collect();
+    let book = listeners.iter().map(|listener| listener.addresses().to_vec()).collect();
+    (listeners, book)
+}
+
+fn devices(nodes: u32) -> Vec<TcpDevice> {
+    let (listeners, book) = listeners(nodes);
+    let join = |(node, listener): (usize, Listener)| {
+        listener.join(node as u32, book.clone(), SECRET).expect("a device")
+    };
+    listeners.into_iter().enumerate().map(join).collect()
+}
+
+#[test]
+fn it_is_a_device() {
+    conformance::suite(|nodes| {
+        devices(nodes).into_iter().map(|device| Box::new(device) as Box<dyn Device>).collect()
+    });
+}
+
+#[test]
+fn a_connection_that_breaks_is_a_loss_on_both_sides() {
+    for (a, b) in [(0, 1), (2, 0)] {
+        let devices = Arc::new(devices(3));
+        let boxed: Vec<Box<dyn Device>> =
+            (0..3).map(|node| Box::new(One(devices.clone(), node)) as Box<dyn Device>).collect();
+        conformance::loss(&boxed, a, b, || devices[a as usize].sever(b));
+    }
+}
+
+/// One of several devices that a test keeps.
+struct One(Arc<Vec<TcpDevice>>, usize);
+
+impl Device for One {
+    fn name(&self) -> &'static str {
+        self.0[self.1].name()
+    }
+    fn node(&self) -> Node {
+        self.0[self.1].node()
+    }
+    fn nodes(&self) -> u32 {
+        self.0[self.1].nodes()
+    }
+    fn capabilities(&self, peer: Node) -> Capabilities {
+        self.0[self.1].capabilities(peer)
+    }
+    fn send(&self, to: Node, channel: Channel, header: &[u8], payload: &[u8]) -> Result<(), Refusal> {
+        self.0[self.1].send(to, channel, header, payload)
+    }
+    unsafe fn start(
+        &self,
+        to: Node,
+        channel: Channel,
+        header: &[u8],
+        address: *const u8,
+        bytes: u64,
+        token: u64,
+    ) -> Result<(), Refusal> {
+        // SAFETY: the caller's promise.
+        unsafe { self.0[self.1].start(to, channel, header, address, bytes, token) }
+    }
+    unsafe fn read(&self, peer: Node, address: u64, target: *mut u8, bytes: u64) -> Result<(), Refusal> {
+        // SAFETY: the caller's promise.
+        unsafe { self.0[self.1].read(peer, address, target, bytes) }
+    }
+    fn poll(&self, handler: &dyn Handler) -> bool {
+        self.0[self.1].poll(handler)
+    }
+    fn sleep(&self, limit: Duration, is_idle: &dyn Fn() -> bool) {
+        self.0[self.1].sleep(limit, is_idle);
+    }
+    fn wake(&self) {
+        self.0[self.1].wake();
+    }
+}
+
+/// Keeps what it hears, in words.
+#[derive(Default)]
+struct Notes(Mutex<Vec<String>>);
+
+impl Notes {
+    fn note(&self, text: String) {
+        self.0.lock().unwrap().push(text);
+    }
+    fn all(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl Handler for Notes {
+    fn arrive(&self, message: Arriving<'_>) -> Placement {
+        self.note(format!("{} from {}", String::from_utf8_lossy(message.header), message.from));
+        Placement::Taken
+    }
+    fn placed(&self, _from: Node, _channel: Channel, _token: u64) {}
+    fn sent(&self, _to: Node, _channel: Channel, _token: u64) {}
+    fn lost(&self, peer: Node, reason: &str) {
+        self.note(format!("lost {peer}: {reason}"));
+    }
+}
+
+const CHANNEL: Channel = Channel::PointToPoint;
+
+/// Polls until the handler of a device has heard so much.
+fn until(devices: &[TcpDevice], notes: &[Notes], node: usize, count: usize) {
+    while notes[node].all().len() < count {
+        devices.iter().zip(notes).for_each(|(device, notes)| _ = device.poll(notes));
+    }
+}
+
+fn notes(devices: &[TcpDevice]) -> Vec<Notes> {
+    devices.iter().map(|_| Notes::default()).collect()
+}
+
+/// Checks that the job goes on: a message from each to each gets through.
+fn is_undisturbed(devices: &[TcpDevice]) {
+    let notes = notes(devices);
+    for from in devices {
+        for to in (0..devices.len() as Node).filter(|&to| to != from.node()) {
+            from.send(to, CHANNEL, b"hello", b"").expect("room");
+        }
+    }
+    for node in 0..devices.len() {
+        until(devices, &notes, node, devices.len() - 1);
+        assert!(notes[node].all().iter().all(|text| text.starts_with("hello")), "{:?}", notes[node].all());
+    }
+}
+
+#[test]
+fn both_may_dial_at_once() {
+    for round in 0..50 {
+        let devices = devices(2);
+        let notes = notes(&devices);
+        for (from, to) in [(0, 1), (1, 0)] {
+            for channel in Channel::ALL {
+                devices[from].send(to, channel, format!("first of {from}").as_bytes(), b"").expect("room");
+                // Turns of one before the other has dialled.
+                (0..round % 7).for_each(|_| _ = devices[from].poll(&notes[from]));
+            }
+        }
+        until(&devices, &notes, 0, 2);
+        until(&devices, &notes, 1, 2);
+        for (from, to) in [(0, 1), (1, 0)] {
+            devices[from].send(to, CHANNEL, b"second", b"").expect("room");
+        }
+        until(&devices, &notes, 0, 3);
+        until(&devices, &notes, 1, 3);
+        assert_eq!(notes[0].all()[2], "second from 1");
+        assert_eq!(notes[1].all()[2], "second from 0");
+    }
+}
+
+#[test]
+fn the_end_of_a_process_is_no_loss_and_what_it_has_sent_arrives() {
+    let mut devices = devices(2);
+    let notes = notes(&devices);
+    devices[0].send(1, CHANNEL, b"first", b"").expect("room");
+    until(&devices, &notes, 1, 1);
+    for _ in 0..100 {
+        devices[0].send(1, CHANNEL, b"last", &[7; 1000]).expect("room");
+    }
+    // It answers meanwhile, which nobody receives.
+    devices[1].send(0, CHANNEL, b"answer", b"").expect("room");
+    devices[0].leave();
+    drop(devices.remove(0));
+    for _ in 0..300 {
+        devices[0].poll(&notes[1]);
+    }
+    assert_eq!(notes[1].all().len(), 101);
+    let refused = devices[0].send(0, CHANNEL, b"late", b"");
+    assert!(matches!(&refused, Err(Refusal::Lost { reason }) if reason.contains("has ended")), "{refused:?}");
+}
+
+#[test]
+fn the_end_of_a_process_without_a_word_is_a_loss() {
+    let mut devices = devices(2);
+    let notes = notes(&devices);
+    devices[0].send(1, CHANNEL, b"first", b"").expect("room");
+    until(&devices, &notes, 1, 1);
+    drop(devices.remove(0));
+    until(&devices, &notes[1..], 0, 2);
+    let said = &notes[1].all()[1];
+    assert!(said.starts_with("lost 0: node process 0 (at 127.0.0.1:"), "{said}");
+}
+
+#[test]
+fn a_peer_that_is_not_there_is_lost() {
+    let (listeners, book) = listeners(2);
+    let mut listeners = listeners.into_iter();
+    let device = listeners.next().unwrap().join(0, book, SECRET).unwrap();
+    drop(listeners);
+    device.send(1, CHANNEL, b"hello", b"").expect("room");
+    let notes = [Notes::default()];
+    until(&[device], &notes, 0, 1);
+    assert!(notes[0].all()[0].contains("cannot be reached at 127.0.0.1:"), "{:?}", notes[0].all());
+}
+
+/// Strangers who do not know the secret, say anything, or nothing.
+#[test]
+fn strangers_are_refused_and_do_not_disturb() {
+    let devices = devices(2);
+    let address = devices[0].addresses_of(0)[0];
+    let notes = notes(&devices);
+    let pair = Pair { from: 1, to: 0, channel: CHANNEL };
+    let mut silent = Vec::new();
+    for number in 0..300u32 {
+        let mut stranger = TcpStream::connect(address).expect("a listener");
+        let (dialler, hello) = Dialler::new(pair, [number as u8; 32]);
+        match number % 4 {
+            0 => stranger.write_all(b"GET / HTTP/1.1\r\nHost: example.org\r\nAccept: */*\r\n\r\n").unwrap(),
+            1 => stranger.write_all(&hello[..20]).unwrap(),
+            2 => {
+                stranger.write_all(&hello).unwrap();
+                let mut challenge = [0; CHALLENGE];
+                stranger.set_nonblocking(true).unwrap();
+                let mut have = 0;
+                while have < CHALLENGE {
+                    devices[0].poll(&notes[0]);
+                    have += stranger.read(&mut challenge[have..]).unwrap_or(0);
+                }
+                // It cannot check the challenge, and guesses.
+                assert!(dialler.prove(&[0; 32], &challenge).is_err());
+                stranger.write_all(&[number as u8; 32]).unwrap();
+            }
+            _ => {}
+        }
+        devices[0].poll(&notes[0]);
+        silent.push(stranger);
+    }
+    is_undisturbed(&devices);
+    assert!(devices[0].refused() >= 150, "{} were refused", devices[0].refused());
+    assert!(notes[0].all().is_empty(), "{:?}", notes[0].all());
+}
+
+/// What a peer that knows the secret and does not keep to the protocol has sent.
+fn after_handshake(bytes: &[u8]) -> Vec<String> {
+    let devices = devices(3);
+    let notes = notes(&devices);
+    let address = devices[0].addresses_of(0)[0];
+    let pair = Pair { from: 1, to: 0, channel: CHANNEL };
+    let mut peer = TcpStream::connect(address).expect("a listener");
+    peer.set_nonblocking(true).unwrap();
+    let hear = |peer: &mut TcpStream, length: usize| {
+        let (mut heard, mut have) = (vec![0; length], 0);
+        while have < length {
+            devices[0].poll(&notes[0]);
+            have += peer.read(&mut heard[have..]).unwrap_or(0);
+        }
+        heard
+    };
+    let (dialler, hello) = Dialler::new(pair, [1; 32]);
+    peer.write_all(&hello).unwrap();
+    let challenge = hear(&mut peer, CHALLENGE);
+    let proof = dialler.prove(&SECRET, challenge.as_slice().try_into().unwrap()).unwrap();
+    peer.write_all(&proof).unwrap();
+    assert_eq!(hear(&mut peer, 1), [1]);
+    // The same again is worth nothing: the challenge is another.
+    let mut replay = TcpStream::connect(address).expect("a listener");
+    replay.write_all(&[&hello[..], &proof].concat()).unwrap();
+    let before = devices[0].refused();
+    while devices[0].refused() == before {
+        devices[0].poll(&notes[0]);
+    }
+    peer.write_all(bytes).unwrap();
+    drop(peer);
+    until(&devices, &notes, 0, 1);
+    for _ in 0..50 {
+        devices[0].poll(&notes[0]);
+    }
+    let said = notes[0].all();
+    let others: Vec<_> = devices.into_iter().filter(|device| device.node() != 1).collect();
+    others[0].send(2, CHANNEL, b"still here", b"").expect("room");
+    until(&others, &[Notes::default(), Notes::default()], 1, 1);
+    said
+}
+
+#[test]
+fn a_peer_that_talks_nonsense_is_lost_and_nobody_else() {
+    let head = |kind, header, bytes| Head { kind, header, bytes }.encode();
+    let malformed = [
+        [9; HEAD],
+        head(Kind::Short, 65, 0),
+        head(Kind::Short, 0, 1 << 19),
+        head(Kind::Short, 0, u64::MAX),
+        head(Kind::Long, 0, u64::MAX),
+        head(Kind::End, 3, 0),
+    ];
+    for bytes in malformed {
+        let said = after_handshake(&[&bytes[..], &[1; 200]].concat());
+        assert!(said.len() == 1 && said[0].contains("malformed"), "{bytes:?}: {said:?}");
+    }
+    let truncated = [&head(Kind::Short, 2, 100)[..], &[1; 50]].concat();
+    let said = after_handshake(&truncated);
+    assert!(said.len() == 1 && said[0].starts_with("lost 1"), "{said:?}");
+    let more = [&head(Kind::End, 0, 0)[..], &head(Kind::Short, 0, 0)].concat();
+    let said = after_handshake(&more);
+    assert!(said.len() == 1 && said[0].contains("after its end"), "{said:?}");
+}

@@ -1,0 +1,28 @@
+//! Whatever arrives on a connection between hosts is part of a handshake or a frame, or refused: nobody gets in without the
+//! secret, and no frame is longer than what has arrived.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use weft_net_tcp::frame::take;
+use weft_net_tcp::handshake::{Acceptor, CHALLENGE, Dialler, HELLO, PROOF, Pair};
+use weft_transport::{Channel, MAX_HEADER};
+
+const SECRET: [u8; 32] = [7; 32];
+
+fuzz_target!(|input: &[u8]| {
+    let mut rest = input;
+    while let Ok(Some(frame)) = take(&mut rest, 4096) {
+        assert!(frame.header.len() <= MAX_HEADER && frame.present.len() <= input.len());
+        assert!(frame.present.len() as u64 <= frame.bytes);
+    }
+    if let Some((hello, rest)) = input.split_first_chunk::<HELLO>()
+        && let Ok((acceptor, _)) = Acceptor::new(&SECRET, 1, 5, hello, [2; 32])
+        && let Some(proof) = rest.first_chunk::<PROOF>()
+    {
+        assert!(acceptor.check(&SECRET, proof).is_err());
+    }
+    if let Some(challenge) = input.first_chunk::<CHALLENGE>() {
+        let pair = Pair { from: 3, to: 1, channel: Channel::Collective };
+        assert!(Dialler::new(pair, [1; 32]).0.prove(&SECRET, challenge).is_err());
+    }
+});
