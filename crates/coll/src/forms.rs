@@ -29,7 +29,7 @@ impl Prepared {
 impl Team {
     /// Starts an operation. Ranks' calls of this and of [`Team::prepare`] match in their order.
     pub fn start(&self, operation: &Operation<'_>) -> Pending {
-        match self.prepare_spread(self.members(), operation) {
+        match self.prepare_spread(self.members(), operation, &[]) {
             None => self.start_here(operation),
             Some(prepared) => prepared.start_once().into(),
         }
@@ -38,15 +38,21 @@ impl Team {
     /// Prepares an operation that can be started again and again. Waits for nobody. Of ranks with different `hints` the
     /// first to start decides for all.
     pub fn prepare(&self, operation: &Operation<'_>, hints: &[(String, String)]) -> Prepared {
-        Prepared(match self.prepare_spread(self.members(), operation) {
+        Prepared(match self.prepare_spread(self.members(), operation, hints) {
             None => Ready::Here(self.prepare_here(operation, hints)),
             Some(prepared) => Ready::Spread(prepared),
         })
     }
 
-    fn prepare_spread(&self, members: Members, operation: &Operation<'_>) -> Option<hier::Prepared> {
+    fn prepare_spread(
+        &self,
+        members: Members,
+        operation: &Operation<'_>,
+        hints: &[(String, String)],
+    ) -> Option<hier::Prepared> {
         let spread = self.spread()?;
-        let part = spread.part(self, members, operation);
+        let selection = if hints.is_empty() { self.selection() } else { self.selection_with(hints) };
+        let part = spread.part(self, selection, members, operation);
         Some(hier::Prepared::new(spread.clone(), self.rank(), self.next_call(), part))
     }
 
@@ -59,7 +65,7 @@ impl Team {
     /// If the communicator is not spread.
     pub(crate) fn run_spread(&self, operation: &Operation<'_>) -> Result {
         let members = Members { size: self.size(), split: 0 };
-        let prepared = self.prepare_spread(members, operation).expect("it is spread");
+        let prepared = self.prepare_spread(members, operation, &[]).expect("it is spread");
         prepared.start_once().wait()
     }
 }

@@ -189,10 +189,10 @@ impl Team {
 
     /// Takes over hints, of which those that are not understood are ignored. The ranks of a communicator make this call
     /// at the same places among its collective operations; the first to come to one decides for all. Waits for nobody:
-    /// on a communicator of several node processes, which would have to talk to agree, hints are ignored.
+    /// on a communicator of several node processes, which would have to talk to agree, each rank takes its own.
     pub fn hint(&self, pairs: &[(String, String)]) {
         if self.spread().is_some() {
-            return;
+            return self.chosen.set(self.selection_with(pairs));
         }
         let number = self.chosen.changes.fetch_add(1, Ordering::Relaxed);
         let make = || self.selection_with(pairs);
@@ -235,8 +235,16 @@ impl Team {
     }
 
     /// Returns what holds between so many node processes.
+    #[cfg(test)]
     pub fn between_nodes(&self, nodes: u32) -> &'static Resolved {
-        let hints = &self.selection().hints;
+        self.selection().between_nodes(nodes)
+    }
+}
+
+impl Selection {
+    /// Returns what holds between so many node processes.
+    pub fn between_nodes(&self, nodes: u32) -> &'static Resolved {
+        let hints = &self.hints;
         let mut known = BETWEEN_NODES.lock();
         if let Some((_, resolved)) = known.iter().find(|(h, r)| h == hints && r.members.contains(&nodes)) {
             return resolved;

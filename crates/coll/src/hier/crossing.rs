@@ -87,6 +87,9 @@ impl Wake {
     }
 }
 
+/// What has become of a message: nothing, or an offer that is to be fetched; or why it is wrong.
+type Attached = core::result::Result<Option<(u32, Message)>, Box<(Error, Message)>>;
+
 /// What one member does in an operation.
 pub(crate) struct Part {
     pub contribution: Arc<Contribution>,
@@ -195,10 +198,17 @@ impl Crossing {
             wake.all(&mut state);
         }
         let mut fetches = Vec::new();
-        for message in early {
+        let mut early = early.into_iter();
+        while let Some(message) = early.next() {
             match self.attach(&mut state, message) {
                 Ok(fetch) => fetches.extend(fetch),
-                Err(error) => return self.fail(state, error, true),
+                Err(refused) => {
+                    let (error, message) = *refused;
+                    let is_over = self.fail(state, error, true);
+                    let fetches = fetches.into_iter().map(|(_, message)| message);
+                    self.discard(fetches.chain([message]).chain(early));
+                    return is_over;
+                }
             }
         }
         let lost = (0..self.spread.layout.len()).find_map(|index| {
@@ -246,7 +256,7 @@ impl Crossing {
     ///
     /// # Errors
     /// `MPI_ERR_OTHER` if the sender is in another call.
-    fn attach(&self, state: &mut State, message: Message) -> Result<Option<(u32, Message)>> {
+    fn attach(&self, state: &mut State, message: Message) -> Attached {
         let under = state.run.as_mut().expect("it has begun");
         let Header { mut call, shape, key, .. } = message.header;
         let is_abort = matches!(message.parcel, Parcel::Abort);
@@ -260,15 +270,16 @@ impl Crossing {
             let node = message.from;
             let (mine, what) = (under.call, if differs { "" } else { " of another length" });
             state.other = call;
-            return Err(mismatch(&format!(
+            let error = mismatch(&format!(
                 "ranks of node process {node} called {theirs}{what} while those of {} called {mine}",
                 self.spread.exchange.nodes().node()
-            )));
+            ));
+            return Err(Box::new((error, message)));
         }
         let from = self.spread.layout.index(message.from);
         let Some(step) = from.and_then(|from| under.program.receiver(from, key)) else {
             let text = format!("node process {} sent message {key:#x} of {theirs}", message.from);
-            return Err(mismatch(&text));
+            return Err(Box::new((mismatch(&text), message)));
         };
         if let Parcel::Offer { address: 0, .. } = message.parcel {
             return Ok(Some((step, message)));
@@ -276,6 +287,11 @@ impl Crossing {
         under.inbox.push((step, message));
         under.run.message(&under.program, step);
         Ok(None)
+    }
+
+    /// Lets go of messages, while no lock is held.
+    fn discard(&self, messages: impl IntoIterator<Item = Message>) {
+        messages.into_iter().for_each(|message| self.spread.exchange.discard(message));
     }
 
     fn fetch(self: &Arc<Self>, messages: Vec<(u32, Message)>) {
@@ -295,7 +311,8 @@ impl Crossing {
     pub fn deliver(self: &Arc<Self>, message: Message) {
         let mut state = self.state.lock();
         if state.failed.is_some() {
-            return;
+            drop(state);
+            return self.discard([message]);
         }
         if state.run.is_none() {
             state.early.push(message);
@@ -314,8 +331,10 @@ impl Crossing {
                 wake.now();
                 self.fetch(fetch.into_iter().collect());
             }
-            Err(error) => {
+            Err(refused) => {
+                let (error, message) = *refused;
                 self.fail(state, error, echo);
+                self.discard([message]);
             }
         }
     }
@@ -323,6 +342,9 @@ impl Crossing {
     /// Takes what was fetched.
     pub fn fetched(self: &Arc<Self>, step: u32, data: Bytes) {
         let mut state = self.state.lock();
+        if state.failed.is_some() {
+            return;
+        }
         let Some(under) = state.run.as_mut() else { return };
         let header = Header {
             kind: Kind::Placed,
@@ -399,8 +421,13 @@ impl Crossing {
         let (is_over, other) = (state.busy == 0, state.other);
         let mut wake = Wake::default();
         wake.all(&mut state);
+        let mut unused = core::mem::take(&mut state.early);
+        if let Some(under) = &mut state.run {
+            unused.extend(under.inbox.drain(..).map(|(_, message)| message));
+        }
         self.close_if_finished(state);
         wake.now();
+        self.discard(unused);
         let tell = tell && self.key.member == EVERYBODY;
         for index in (0..self.spread.layout.len()).filter(|&index| tell && index != self.spread.me) {
             let header = Header {
@@ -429,8 +456,9 @@ impl Crossing {
         };
         if all_here && done && !state.is_closed {
             state.is_closed = true;
+            let has_failed = state.failed.is_some();
             drop(state);
-            self.spread.close(self.key);
+            self.spread.close(self.key, has_failed);
         }
     }
 

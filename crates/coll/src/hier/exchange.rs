@@ -107,6 +107,8 @@ pub(crate) struct Teams {
     pub known: HashMap<TeamKey, super::spread::Entry>,
     /// Messages for communicators that no rank here has joined.
     pub early: HashMap<TeamKey, Vec<Message>>,
+    /// Those that all ranks here have left lately: what still comes for them is of operations that failed.
+    pub left: VecDeque<TeamKey>,
 }
 
 /// The collective operations of a node process with others.
@@ -350,13 +352,27 @@ impl Exchange {
         let mut building = Building::new(bytes as usize);
         // SAFETY: memory of that size that nobody else knows.
         let result = unsafe { self.nodes.device().read(from, address, building.address(), bytes) };
+        self.done_with(from, token);
+        result.map(|()| building.finish())
+    }
+
+    /// Tells who offered something that it is not needed any more.
+    fn done_with(&self, from: Node, token: u64) {
         let header = Header { token, ..plain(Kind::Done) };
         if !self.post(Letter { to: from, header, payload: Payload::None, then: None }) && is_awaited(&header)
         {
             // The sender waits for it; nobody leaves before it is out.
             self.debts.fetch_add(1, Ordering::Relaxed);
         }
-        result.map(|()| building.finish())
+    }
+
+    /// Lets go of a message that nobody will use: its sender gets credit and memory back.
+    pub(crate) fn discard(&self, message: Message) {
+        match message.parcel {
+            Parcel::Here { credit, .. } => self.used(message.from, credit),
+            Parcel::Offer { token, .. } => self.done_with(message.from, token),
+            Parcel::Abort => {}
+        }
     }
 
     /// Forgets what was offered and used by now.
@@ -377,14 +393,18 @@ impl Exchange {
 
     fn deliver(&self, message: Message) {
         let team = message.header.team;
-        let spread: Arc<Spread> = {
+        let spread: Option<Arc<Spread>> = {
             let mut teams = self.teams.lock();
             match teams.known.get(&team) {
-                Some(entry) => entry.spread.clone(),
+                Some(entry) => Some(entry.spread.clone()),
+                None if teams.left.contains(&team) => None,
                 None => return teams.early.entry(team).or_default().push(message),
             }
         };
-        spread.deliver(message);
+        match spread {
+            Some(spread) => spread.deliver(message),
+            None => self.discard(message),
+        }
     }
 
     /// Returns why a node process cannot be reached any more, if that is so.

@@ -5,7 +5,7 @@ use crate::call::Call;
 use crate::operation::Operation;
 use crate::pattern::tree::{BINOMIAL, Shape};
 use crate::plan::Members;
-use crate::team::Team;
+use crate::selection::Selection;
 use weft_base::collectives::Algorithm as Name;
 
 /// The most bytes that are copied aside so that their owner need not wait for others of its node process.
@@ -40,14 +40,14 @@ fn common_bytes(operation: &Operation<'_>) -> u64 {
 
 /// Returns the algorithm between so many node processes, and the bytes of a segment.
 pub(crate) fn choose(
-    team: &Team,
+    selection: &Selection,
     members: Members,
     nodes: u32,
     operation: &Operation<'_>,
 ) -> (Algorithm, u64) {
     let bytes = common_bytes(operation);
     let call = operation.call;
-    let step = call.collective().map(|collective| team.between_nodes(nodes).of(collective).at(bytes));
+    let step = call.collective().map(|collective| selection.between_nodes(nodes).of(collective).at(bytes));
     let wanted = step.map_or(0, |step| u64::from(step.segment));
     let segment = if wanted > 0 { wanted } else { SEGMENT_BYTES };
     let segment = segment.max(bytes.div_ceil(SEGMENTS).next_multiple_of(4096));

@@ -1,7 +1,7 @@
 //! What the members of a communicator share on one node process when it has members on others, too.
 
 use super::crossing::{Crossing, Part};
-use super::exchange::{Exchange, Message, TeamKey};
+use super::exchange::{Exchange, Message, Parcel, TeamKey};
 use super::layout::Layout;
 use super::plan::{self, Choice};
 use super::program::Program;
@@ -10,15 +10,28 @@ use super::wire::{EVERYBODY, OperationKey};
 use crate::call::{Call, Description};
 use crate::operation::{Contribution, Operation, Root};
 use crate::plan::Members;
+use crate::selection::Selection;
 use crate::team::Team;
 use core::sync::atomic::{AtomicU32, Ordering};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use weft_sync::Lock;
 use weft_transport::Node;
 
 /// How many programs a communicator remembers.
 const PROGRAMS: usize = 16;
+
+/// How many operations that failed a communicator remembers, and how many communicators are remembered that were left.
+/// Messages for them may come later, but not much later.
+const REMEMBERED: usize = 64;
+
+/// Remembers one more.
+fn remember<T>(list: &mut VecDeque<T>, one: T) {
+    if list.len() == REMEMBERED {
+        list.pop_front();
+    }
+    list.push_back(one);
+}
 
 /// The state of a communicator on this node process.
 pub(crate) struct Spread {
@@ -38,6 +51,10 @@ struct Board {
     under_way: HashMap<OperationKey, Arc<Crossing>>,
     /// Messages for operations that nobody here has begun.
     early: HashMap<OperationKey, Vec<Message>>,
+    /// Operations that failed, and are over here.
+    failed: VecDeque<OperationKey>,
+    /// The number of the next operation of all members that is not persistent.
+    next: u64,
 }
 
 /// A communicator as the exchange knows it. It stays until all its members here have joined and left.
@@ -57,6 +74,7 @@ pub(crate) fn join(
 ) -> Arc<Spread> {
     let key = (context, signature);
     let mut teams = exchange.teams.lock();
+    teams.left.retain(|left| *left != key);
     let known = teams.known.get(&key).filter(|entry| {
         let here = entry.spread.layout.all_on(entry.spread.me);
         here.binary_search(&rank).is_ok_and(|place| !entry.joined[place])
@@ -99,8 +117,11 @@ pub(crate) fn leave(spread: &Arc<Spread>) {
         entry.left += 1;
         if entry.left as usize == entry.joined.len() {
             let entry = teams.known.remove(&spread.key);
+            remember(&mut teams.left, spread.key);
             drop(teams);
             drop(entry);
+            let early = core::mem::take(&mut spread.board.lock().early);
+            early.into_values().flatten().for_each(|message| spread.exchange.discard(message));
         }
     }
 }
@@ -118,6 +139,9 @@ impl Spread {
         }
         let crossing = Arc::new(Crossing::new(self.clone(), key));
         let mut board = self.board.lock();
+        if key.member == EVERYBODY && key.start == 0 {
+            board.next = board.next.max(key.number + 1);
+        }
         let early = board.early.remove(&key).unwrap_or_default();
         let crossing = board.under_way.entry(key).or_insert(crossing).clone();
         // Under the lock of the board, so that nothing that comes later goes before.
@@ -134,13 +158,28 @@ impl Spread {
                 drop(board);
                 crossing.deliver(message);
             }
-            None => board.early.entry(key).or_default().push(message),
+            None => {
+                // What went wrong elsewhere is nothing to an operation that is over here.
+                let is_one_of_all = key.member == EVERYBODY && key.start == 0;
+                let is_past =
+                    is_one_of_all && key.number < board.next && matches!(message.parcel, Parcel::Abort);
+                if !is_past && !board.failed.contains(&key) {
+                    return board.early.entry(key).or_default().push(message);
+                }
+                drop(board);
+                self.exchange.discard(message);
+            }
         }
     }
 
     /// Forgets an operation that is over here.
-    pub fn close(&self, key: OperationKey) {
-        let closed = self.board.lock().under_way.remove(&key);
+    pub fn close(&self, key: OperationKey, has_failed: bool) {
+        let mut board = self.board.lock();
+        let closed = board.under_way.remove(&key);
+        if has_failed {
+            remember(&mut board.failed, key);
+        }
+        drop(board);
         drop(closed);
     }
 
@@ -167,8 +206,14 @@ impl Spread {
         program
     }
 
-    /// Describes a member's part in an operation.
-    pub fn part(&self, team: &Team, members: Members, operation: &Operation<'_>) -> Part {
+    /// Describes a member's part in an operation, which takes what `selection` says.
+    pub fn part(
+        &self,
+        team: &Team,
+        selection: &Selection,
+        members: Members,
+        operation: &Operation<'_>,
+    ) -> Part {
         let member = team.rank();
         let root = match operation.root {
             Root::None | Root::Elsewhere => None,
@@ -185,7 +230,7 @@ impl Spread {
         let contribution = Contribution::new(operation, description, root == Some(member));
         let held = contribution.send.bytes().max(contribution.receive.bytes());
         let common = operation.operator.is_some() || operation.call == Call::Broadcast;
-        let (algorithm, segment) = select::choose(team, members, self.layout.len(), operation);
+        let (algorithm, segment) = select::choose(selection, members, self.layout.len(), operation);
         let choice = Choice {
             call: operation.call,
             members,

@@ -71,6 +71,22 @@ fn a_tree_sends_so_many_messages_for_each_segment() {
 }
 
 #[test]
+fn hints_choose_between_node_processes() {
+    let mut random = Random::new(seed());
+    for nodes in [2, 5, 8] {
+        let ranks = nodes * 2;
+        let world = World::new(Places::blocks(ranks, 2), calm(random.below(1 << 60)), nodes);
+        let teams = world.join(&world.shuffled(ranks, &mut random), 0);
+        let case = case(Call::Broadcast, 0, 16_500, ranks, &mut random);
+        let hints = [("weft_bcast_nodes_algorithm".to_owned(), "chain segment=64K".to_owned())];
+        teams.iter().for_each(|team| team.hint(&hints));
+        assert!(teams.iter().all(|team| team.hints() == hints));
+        assert_eq!(run(&world, &teams, &case, &mut random), 3 * u64::from(nodes - 1), "{case:?}");
+        world.end(teams);
+    }
+}
+
+#[test]
 fn node_processes_of_a_host_combine_before_hosts_do() {
     let mut random = Random::new(seed());
     for hosts in 1..7 {
