@@ -102,7 +102,6 @@ struct Job {
 struct Peer {
     /// The longest message that goes eagerly.
     eager: u64,
-    remote_read: bool,
     window: Window,
     is_lost: AtomicBool,
     backlog: Backlog,
@@ -113,7 +112,6 @@ impl Peer {
         let capabilities = nodes.device().capabilities(node);
         Self {
             eager: limits.eager.saturating_mul(FAR).min(capabilities.eager as u64),
-            remote_read: capabilities.remote_read,
             window,
             is_lost: AtomicBool::new(false),
             backlog: Backlog::default(),
@@ -466,7 +464,9 @@ impl Engine {
         let Some(operation) = operation else { return false };
         let entry = Entry::Send { operation: operation.into(), to: place.node, cleared: false };
         let here = remote.nodes.places().of(me.rank()).index;
-        let address = if data.dense && peer.remote_read { data.address as u64 } else { 0 };
+        // Asked each time: that a peer's memory can be read is known when the peer is there.
+        let is_readable = data.dense && remote.device.capabilities(place.node).remote_read;
+        let address = if is_readable { data.address as u64 } else { 0 };
         let bytes = data.bytes;
         if let Some(send) = remote.name(here, entry) {
             remote.post(place.node, Frame::Request { target: place.index, envelope, send, bytes, address });
