@@ -1,6 +1,6 @@
 /* Collective operations whose ranks disagree on count, datatype, operation or root.
  *
- * check: ranks=3
+ * check: ranks=3 among=threads
  * check-output: count or datatype of MPI_Bcast differ between sender and receiver: element 0 is MPI_INT where sent and MPI_FLOAT where received
  * check-output: rank 1 sends in MPI_Bcast at collective_types.c:@bcast (in main)
  * check-output: count or datatype of MPI_Allreduce differ between ranks: element 2 is

@@ -105,7 +105,7 @@ fn handed(received: Received) -> Result<&'static Attached, String> {
     };
     let attached =
         attach(Attached { job, starter: control, foreign: None, rank, process: std::process::id() })?;
-    findings::install();
+    findings::install(control);
     weft_sched::count_all_threads();
     control.tell_of_rest();
     control.send(&Report::Attached);

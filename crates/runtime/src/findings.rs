@@ -1,21 +1,25 @@
 //! Checking mode: findings on their way to `mpirun`, which knows names and source lines.
 
-use crate::job;
+use crate::control::Control;
+use std::sync::OnceLock;
 use weft_base::finding::{self, Finding};
 use weft_base::job::{Place, Report};
 use weft_base::settings::is_checking;
 use weft_base::site::Site;
 use weft_sched::Thread;
 
+static CONTROL: OnceLock<&'static Control> = OnceLock::new();
+
 /// Sends findings to `mpirun` from now on.
-pub fn install() {
+pub fn install(control: &'static Control) {
+    let _ = CONTROL.set(control);
     finding::install(send);
 }
 
 fn send(finding: &Finding) {
     let calls = finding.calls.iter().map(|(role, site)| (role.clone(), place(*site))).collect();
-    if let Some(job) = job::current() {
-        job.send(&Report::Finding { rank: finding.rank, message: finding.message.clone(), calls });
+    if let Some(control) = CONTROL.get() {
+        control.send(&Report::Finding { rank: finding.rank, message: finding.message.clone(), calls });
     }
 }
 

@@ -138,7 +138,7 @@ impl Held {
         };
         weft_diagnose::install(setup).map_err(|error| format!("no stack for the crash handler: {error}"))?;
         weft_mpi::host::install(Box::leak(Box::new(Host(held))));
-        findings::install();
+        findings::install(control);
         held.announce_program();
         threads::start(&held.description, &held.own)?;
         held.load()?;
@@ -324,11 +324,6 @@ impl Held {
         self.control.send(&Report::Deadlock { ranks: self.states() });
         flush();
         leave_at_once(125)
-    }
-
-    /// Sends a report.
-    pub fn send(&self, report: &Report) {
-        self.control.send(report);
     }
 
     fn states(&self) -> Vec<RankState> {
