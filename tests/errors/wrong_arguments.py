@@ -47,7 +47,8 @@ NEGATIVE_LENGTH = ("ARRAY_LENGTH", "ARRAY_LENGTH_NNI", "ARRAY_LENGTH_PI")
 # Right values of single parameters.
 NAMED_VALUES = {"outsize": "4096", "insize": "4096", "partitions": "1", "ranges": "(int[][3]){{0, 0, 1}}",
                 "array_of_distribs": "(int[]){MPI_DISTRIBUTE_NONE}", "max_integers": "16", "max_datatypes": "16",
-                "datarep": '"external32"', "array_of_dargs": "(int[]){MPI_DISTRIBUTE_DFLT_DARG}", "array_of_psizes": "(int[]){1}"}
+                "datarep": '"external32"', "array_of_dargs": "(int[]){MPI_DISTRIBUTE_DFLT_DARG}", "array_of_psizes": "(int[]){1}",
+                "array_of_commands": '(char *[]){"no-such-program"}'}
 
 # Communicators with what the procedures need.
 COMMUNICATORS = [("MPI_Cart(?!_create|_map)", "grid"), ("MPI_Graph(?!_create|_map)", "graph"),
@@ -61,6 +62,10 @@ AFTERWARDS = {"MPI_Session_init": "if (!code) MPI_Session_finalize((MPI_Session 
 EXCEPTIONS = [
     # There is only one rank, and the groups must not have it both.
     (r"MPI_Intercomm_create_from_groups info null", "SKIP"),
+    # There is no such program, port or name; MPI_ARGV_NULL, MPI_ARGVS_NULL and MPI_ERRCODES_IGNORE are null.
+    (r"MPI_(Comm_accept|Comm_connect|Lookup_name) info null", "SKIP"),
+    (r"MPI_Comm_spawn(_multiple)? (info null|array_of_info null|argv absent|array_of_argv absent|array_of_errcodes absent)",
+     "SKIP"),
     # A null request is complete; only some calls refuse it.
     (r"MPI_(Wait|Test|Request_get_status)\w* array_of_requests null|MPI_(Wait|Test|Request_get_status) request null",
      "SUCCESS"),

@@ -58,9 +58,9 @@ pub trait Host: Send + Sync {
     ///
     /// # Errors
     /// `MPI_ERR_SPAWN` with the reason; then nothing runs.
-    fn spawn(&self, _spawn: Spawn) -> weft_base::Result<Vec<u32>> {
-        let text = "a program that was started without mpirun cannot start others; start it with mpirun -n 1";
-        Err(Error::new(MPI_ERR_SPAWN, text))
+    fn spawn(&self, spawn: Spawn) -> weft_base::Result<Vec<u32>> {
+        let none = || Error::new(MPI_ERR_SPAWN, "nobody starts programs here");
+        SPAWNER.get().ok_or_else(none)?(spawn)
     }
 
     /// Says that this node process is, or is no more, connected to processes of another job.
@@ -77,6 +77,16 @@ pub trait Host: Send + Sync {
 /// Returns a number that no other job has.
 pub fn number_of_job() -> u64 {
     u128::from_ne_bytes(weft_sys::local_socket::random().unwrap_or_default()) as u64
+}
+
+/// Starts programs as a new job; see [`Host::spawn`].
+pub type Spawner = fn(Spawn) -> weft_base::Result<Vec<u32>>;
+
+static SPAWNER: OnceLock<Spawner> = OnceLock::new();
+
+/// Says how a program that nobody has started starts others.
+pub fn set_spawner(spawner: Spawner) {
+    let _ = SPAWNER.set(spawner);
 }
 
 static HOST: OnceLock<&'static dyn Host> = OnceLock::new();

@@ -12,6 +12,7 @@ use crate::{check, info, ports, strings};
 use core::ffi::{c_char, c_int};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
+use weft_base::Named;
 use weft_base::constants::*;
 use weft_base::job::{Spawn, SpawnBlock};
 use weft_base::{Error, In, Out, Result, abi};
@@ -175,7 +176,9 @@ pub fn comm_spawn_multiple(
             };
             let command = strings::pointed_to(array_of_commands.get(place));
             let names = ["array_of_commands", "array_of_maxprocs"];
-            block(command, argv, array_of_maxprocs.get(place), array_of_info.get(place), names)
+            let info = array_of_info.get(place);
+            info::optional(info).named_at("array_of_info", place)?;
+            block(command, argv, array_of_maxprocs.get(place), info, names)
         };
         (0..count).map(one).collect()
     };

@@ -30,6 +30,7 @@ static ATTACHED: OnceLock<Attached> = OnceLock::new();
 /// Prepares for the program's first use of the library, if it is a node process. Runs while the program is loaded, before
 /// anything of its own, so that the end of the process is seen after all of the program's exit handlers.
 pub fn prepare() {
+    weft_mpi::host::set_spawner(crate::alone::spawn);
     let has = |name: &str| std::env::var_os(name).is_some();
     if !has(HANDOVER) && !environment::is_there(has) {
         return;

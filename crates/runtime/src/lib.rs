@@ -1,5 +1,6 @@
 //! Runs the ranks of a job that one node process holds: from the job description to the exit code.
 
+mod alone;
 pub mod attach;
 mod control;
 mod environment;

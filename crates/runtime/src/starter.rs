@@ -4,9 +4,8 @@
 
 use crate::control::Control;
 use crate::wishes;
-use weft_base::constants::MPI_ERR_SPAWN;
+use weft_base::Result;
 use weft_base::job::{Report, Spawn};
-use weft_base::{Error, Result};
 use weft_diagnose::Form;
 
 /// Whoever started a program that is a node process of its own.
@@ -30,9 +29,8 @@ pub trait Starter: Send + Sync {
     ///
     /// # Errors
     /// `MPI_ERR_SPAWN` with the reason why nothing runs.
-    fn spawn(&self, _spawn: Spawn) -> Result<Vec<u32>> {
-        let text = "programs can be started by a program that our mpirun has started, not yet by one of another launcher";
-        Err(Error::new(MPI_ERR_SPAWN, text))
+    fn spawn(&self, spawn: Spawn) -> Result<Vec<u32>> {
+        crate::alone::spawn(spawn)
     }
 
     /// Notes that the process is, or is no more, connected to processes of another job.
