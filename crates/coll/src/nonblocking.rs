@@ -72,6 +72,10 @@ impl Prepared {
     }
 }
 
+/// How many operations may be under way before a rank that need not wait lets others of its worker go on: they would find
+/// more and more data of long ago, and none of it in a cache.
+const AHEAD: usize = 16;
+
 /// Tells whether pieces are exchanged in place.
 fn is_swap(operation: &Operation<'_>) -> bool {
     operation.send.is_none() && matches!(operation.call, Call::Alltoall | Call::Alltoallv | Call::Alltoallw)
@@ -92,7 +96,10 @@ impl Team {
     /// Starts an operation with little data, if it is one: the first to start decides for all.
     fn start_light(&self, operation: &Operation<'_>, key: (u64, u64)) -> Option<Stay> {
         let shared = self.shared_by_all().filter(|_| !self.members().are_two_groups())?;
-        let found = shared.board.lock().find(key);
+        let (found, under_way) = {
+            let board = shared.board.lock();
+            (board.find(key), board.len())
+        };
         let found = match found {
             Some(found) => found,
             None => {
@@ -108,7 +115,11 @@ impl Team {
             }
         };
         let Started::Light(light) = found else { return None };
-        Some(self.join_light(&light, operation, key))
+        let stay = self.join_light(&light, operation, key);
+        if under_way >= AHEAD && stay.advance(None) {
+            weft_sched::yield_now();
+        }
+        Some(stay)
     }
 
     /// Takes part in an operation with little data that is on the board.

@@ -14,7 +14,7 @@ use core::cell::UnsafeCell;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 use weft_sched::WaitSet;
 use weft_sync::{CachePadded, Lock};
@@ -216,9 +216,9 @@ impl Shared {
     }
 }
 
-/// Operations that not all members have started. There are few, and the one that is looked for is mostly among the last.
+/// Operations that not all members have started. Mostly few; many where some members need not wait for the others.
 #[derive(Default)]
-pub(crate) struct Board(Vec<((u64, u64), Started)>);
+pub(crate) struct Board(BTreeMap<(u64, u64), Started>);
 
 /// An operation that not all members have started.
 #[derive(Clone)]
@@ -230,22 +230,22 @@ pub(crate) enum Started {
 impl Board {
     /// Returns the operation with a key.
     pub fn find(&self, key: (u64, u64)) -> Option<Started> {
-        self.0.iter().rev().find(|(k, _)| *k == key).map(|(_, started)| started.clone())
+        self.0.get(&key).cloned()
+    }
+
+    /// Returns how many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
     }
 
     /// Returns the operation with a key; adds `started` if there is none.
     pub fn find_or_add(&mut self, key: (u64, u64), started: Started) -> Started {
-        self.find(key).unwrap_or_else(|| {
-            self.0.push((key, started.clone()));
-            started
-        })
+        self.0.entry(key).or_insert(started).clone()
     }
 
     /// Removes the operation with a key.
     pub fn remove(&mut self, key: (u64, u64)) {
-        if let Some(place) = self.0.iter().rposition(|(k, _)| *k == key) {
-            self.0.swap_remove(place);
-        }
+        self.0.remove(&key);
     }
 }
 

@@ -103,7 +103,7 @@ const CALLS: [(Collective, Call); 17] = [
 #[test]
 fn every_algorithm_between_node_processes_gives_what_the_model_says() {
     let mut random = Random::new(seed());
-    for nodes in 1..20 {
+    for nodes in (1..10).chain([13, 17]) {
         let ranks = nodes + random.below(u64::from(nodes) + 1) as u32;
         let places = places(ranks, nodes, &mut random);
         let hosts = 1 + random.below(u64::from(nodes)) as u32;
