@@ -6,7 +6,8 @@
 //!
 //! - up to 8 MiB: past the caches 0.6 to 1.0 times as fast;
 //! - 16 MiB: 1 to 2.4 times as fast, 0.6 to 1.6 if every rank reads its result at once;
-//! - 32 MiB and more: 1.6 to 3 times as fast, 1.1 to 2.1 with reading.
+//! - 32 MiB and more: 1.6 to 3 times as fast, 1.1 to 2.1 with reading; but 0.6 for a broadcast of 4 MiB among 8 that is read
+//!   at once.
 //!
 //! Pieces of 4 KiB and less are not worth it: their first and last lines are written in parts.
 
