@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 TARGET := $(or $(CARGO_TARGET_DIR),target)/release
 PACKAGES := -p weft-capi -p weft-node -p weft-launcher
 
-.PHONY: all binaries run test test-apps bench install wheel clean
+.PHONY: all binaries run test test-apps bench bench-net install wheel clean
 all: binaries examples
 
 include mk/examples.mk
@@ -50,6 +50,10 @@ test-apps:
 
 bench: all
 	$(CARGO) run --release --quiet -p weft-bench
+
+# Between hosts made of network namespaces; WEFT_BENCH_PEERS="mpich=BIN impi=BIN" names other MPIs to run beside.
+bench-net: all
+	bench/net
 
 install: all
 	@for file in $$(cd $(BUILD) && find bin lib include examples ! -type d); do \

@@ -11,6 +11,7 @@ A host has namespaces of its own for network, names, processes, IPC and mounts: 
 switch, which is a bridge in a namespace of its own. Nothing has a name outside, so clusters do not get in each other's way,
 and everything goes when the processes that hold the namespaces do, which happens whatever becomes of `run`.
 The four commands work inside of `run`, which leaves a description of the cluster in the file that CLUSTER_OF_HOSTS names.
+CLUSTER_RSH names a command like ssh that enters a host's namespaces directly, in a few milliseconds.
 """
 import contextlib
 import ctypes
@@ -117,6 +118,14 @@ class Cluster:
         description = {"pids": self.pids, "addresses": self.addresses,
                        "ports": {name: f"port{i}" for i, name in enumerate(self.names)}}
         (self.folder / "cluster.json").write_text(json.dumps(description))
+        # The way to a host for those who start many jobs: not over the network, and in a few milliseconds.
+        cases = "\n".join(f"{name}) pid={self.pids[name]} ;;" for name in self.names)
+        rsh = self.folder / "rsh"
+        rsh.write_text('#!/bin/sh\nwhile [ "${1#-}" != "$1" ]; do shift; done\n'
+                       f'case $1 in\n{cases}\n*) echo "rsh: no such host: $1" >&2; exit 255 ;;\nesac\nshift\n'
+                       'exec nsenter -t $pid -n -u -i -m -p -- sh -c "cd; $*"\n')
+        rsh.chmod(0o755)
+        os.environ["CLUSTER_RSH"] = str(rsh)
         os.environ["CLUSTER_OF_HOSTS"] = str(self.folder / "cluster.json")
 
     def __exit__(self, *_):

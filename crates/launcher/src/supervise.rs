@@ -33,6 +33,9 @@ const TIMED_OUT: i32 = 124;
 const DEADLOCK: i32 = 125;
 /// Exit code of a job that would have ended with 0, if `--check=error` found something.
 const FINDINGS: i32 = 123;
+/// How long the report of a rank that gave up waits for its cause: on another host a process may have died, which is known
+/// there first.
+const CAUSE: Duration = Duration::from_millis(250);
 /// How much standard input may be on its way to rank 0.
 const INPUT_WINDOW: usize = 256 << 10;
 
@@ -70,6 +73,9 @@ struct Supervisor<'a> {
     code: Option<i32>,
     /// The first code other than 0 with which ranks ended that had done with MPI.
     late_code: Option<i32>,
+    /// Reports of ranks that gave up, and until when they wait for their cause.
+    held: Vec<(u32, Report)>,
+    held_until: Option<Instant>,
     /// When to kill the node processes.
     kill_at: Option<Instant>,
     /// When to ask what the ranks are doing and give up.
@@ -160,6 +166,8 @@ pub fn run(plan: Plan, offspring: Offspring, mut answer: Option<Answer>) -> Resu
         printer: Printer::default(),
         code: None,
         late_code: None,
+        held: Vec::new(),
+        held_until: None,
         kill_at: None,
         timeout_at: plan.timeout.map(|timeout| Instant::now() + timeout),
         timeout: plan.timeout,
@@ -210,11 +218,16 @@ impl Supervisor<'_> {
             events.into_iter().for_each(|event| self.happened(event));
             self.look_after_offspring();
             self.beat();
-            let is_over = self.nodes.iter().all(|node| !node.is_alive);
+            let is_over = self.held.is_empty() && self.nodes.iter().all(|node| !node.is_alive);
             if is_over && self.branches.iter().all(Branch::is_over) && !self.offspring.are_alive() {
                 return self.finish();
             }
             let now = Instant::now();
+            if self.held_until.is_some_and(|at| at <= now || self.code.is_some()) {
+                self.held_until = None;
+                let held = std::mem::take(&mut self.held);
+                held.into_iter().for_each(|(node, report)| self.judge(node, report));
+            }
             if self.kill_at.is_some_and(|at| at <= now) {
                 self.kill();
             }
@@ -240,7 +253,7 @@ impl Supervisor<'_> {
         if self.input.is_open && self.input.room > 0 && may_read_input() {
             sources.push(source(0, libc::POLLIN));
         }
-        let deadlines = [self.kill_at, self.timeout_at, self.beat_at].into_iter().flatten();
+        let deadlines = [self.kill_at, self.timeout_at, self.beat_at, self.held_until].into_iter().flatten();
         let deadline = deadlines.chain(self.branches.iter().filter_map(Branch::deadline)).min();
         // Rounded up, so that the loop does not spin in the last millisecond.
         let wait_ms = deadline.map_or(-1, |at| {
@@ -507,6 +520,19 @@ impl Supervisor<'_> {
     }
 
     fn report(&mut self, number: u32, report: Report) {
+        let gave_up = matches!(report, Report::Abort { .. } | Report::RankFailed { .. });
+        if gave_up && self.job.is_spread() && self.code.is_none() {
+            let Some(node) = self.node(number) else { return };
+            node.has_reported = true;
+            self.held.push((number, report));
+            self.held_until.get_or_insert(Instant::now() + CAUSE);
+        } else {
+            self.judge(number, report);
+        }
+    }
+
+    /// Shows a report and does what follows from it.
+    fn judge(&mut self, number: u32, report: Report) {
         let Some(node) = self.nodes.get_mut(number as usize) else { return };
         if self.code.is_none()
             || matches!(report, Report::Frame { .. } | Report::CrashEnd | Report::Finding { .. })

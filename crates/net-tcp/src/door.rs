@@ -166,11 +166,11 @@ impl Door {
     pub fn accept(&mut self, device: &TcpDevice, listener: &TcpListener) -> bool {
         let mut moved = false;
         for _ in 0..BURST {
-            let Ok((stream, address)) = listener.accept() else { break };
+            // Not through libc, which would change the `errno` of the rank that polls.
+            let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+            let Ok((socket, address)) = rustix::net::acceptfrom_with(listener, flags) else { break };
+            let address = address.and_then(|address| SocketAddr::try_from(address).ok());
             moved = true;
-            if stream.set_nonblocking(true).is_err() {
-                continue;
-            }
             let strangers = |(_, half): &(&u32, &Half)| half.role.dial().is_none();
             if self.halves.iter().filter(strangers).count() >= STRANGERS {
                 let oldest = self.halves.iter().find(strangers).map(|(&number, _)| number);
@@ -178,13 +178,7 @@ impl Door {
                 self.report(device, None, "too many connections that prove nothing");
             }
             let until = Instant::now() + HANDSHAKE;
-            let half = Half {
-                socket: stream.into(),
-                address: Some(address),
-                role: Role::Accepted,
-                input: Vec::new(),
-                until,
-            };
+            let half = Half { socket, address, role: Role::Accepted, input: Vec::new(), until };
             self.add(device, half, epoll::EventFlags::IN);
         }
         moved

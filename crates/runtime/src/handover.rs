@@ -3,11 +3,13 @@
 
 use crate::control::Control;
 use std::fs::File;
+use std::net::SocketAddr;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use weft_base::job::{Handover, Job, NO_FD, Report};
 use weft_local::SegmentDevice;
-use weft_transport::{Device, Nodes, Places};
+use weft_net_tcp::{Listener, NetConfig, TcpDevice};
+use weft_transport::{Device, Node, Nodes, Places, Routes};
 
 /// What a node process has received.
 pub struct Received {
@@ -55,17 +57,44 @@ pub fn receive(handover: Handover) -> Result<Received, String> {
     let control: &'static Control = Box::leak(Box::new(
         Control::new(take(handover.control_fd)?).map_err(|error| format!("the socket to mpirun: {error}"))?,
     ));
-    if job.is_spread() {
-        control.send(&Report::Listening { addresses: Vec::new() });
-        let _ = control.book();
-        return Err("messages between hosts are not there yet; run the job on one host".into());
-    }
-    if handover.segment_fd != NO_FD {
-        let segment = take(handover.segment_fd)?;
-        let device = SegmentDevice::attach(segment, handover.node)
-            .map_err(|error| format!("the memory shared with the other processes: {error}"))?;
-        let nodes = Nodes::new(Box::new(device) as Box<dyn Device>, Places::new(&job.node_of));
+    if let Some(routes) = routes(&job, handover, control)? {
+        let nodes = Nodes::new(routes, Places::new(&job.node_of));
         weft_mpi::nodes::install(Box::leak(Box::new(nodes)), |node| job.host_of(node));
     }
     Ok(Received { job, control, node: handover.node })
+}
+
+/// Opens the ways to the other node processes, if there are any: shared memory on this host, a network to others.
+fn routes(job: &Job, handover: Handover, control: &Control) -> Result<Option<Routes>, String> {
+    let node = handover.node;
+    let mut devices: Vec<(Box<dyn Device>, Vec<Node>)> = Vec::new();
+    if handover.segment_fd != NO_FD {
+        let here = job.nodes_of(job.host_of(node));
+        let place = here.iter().position(|&other| other == node).unwrap_or(0) as Node;
+        let device = SegmentDevice::attach(take(handover.segment_fd)?, place)
+            .map_err(|error| format!("the memory shared with the other processes: {error}"))?;
+        devices.push((Box::new(device), here));
+    }
+    if job.is_spread() {
+        devices.push((Box::new(network(job, node, control)?), (0..job.nodes()).collect()));
+    }
+    match devices.len() {
+        0 => Ok(None),
+        // Its numbers are the job's.
+        1 => Ok(devices.pop().map(|(device, _)| Routes::from(device))),
+        _ => Ok(Some(Routes::join(node, devices))),
+    }
+}
+
+/// Listens, says where, and waits until it is known where the others do.
+fn network(job: &Job, node: Node, control: &Control) -> Result<TcpDevice, String> {
+    let failed = |error: &dyn std::fmt::Display| format!("the network to other hosts: {error}");
+    let secret = job.secret.ok_or_else(|| failed(&"mpirun gave no secret; install weft again"))?;
+    let listener = Listener::bind(&NetConfig::from_settings()).map_err(|error| failed(&error))?;
+    let addresses = listener.addresses().iter().map(ToString::to_string).collect();
+    control.send(&Report::Listening { addresses });
+    let read = |text: String| text.parse().map_err(|_| failed(&format_args!("{text:?} is no address")));
+    let book: Result<Vec<Vec<SocketAddr>>, String> =
+        control.book().into_iter().map(|addresses| addresses.into_iter().map(read).collect()).collect();
+    listener.join(node, book?, secret.0).map_err(|error| failed(&error))
 }

@@ -13,8 +13,14 @@ int main(int argc, char **argv) {
   MPI_Irecv(&in, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &request);
   MPI_Request_free(&request);
   MPI_Barrier(MPI_COMM_WORLD);
-  if (rank == 0)
+  MPI_Request last;
+  // What comes after the message on the same way is there after it.
+  if (rank == size - 1) MPI_Irecv(&in, 0, MPI_INT, 0, 1, MPI_COMM_WORLD, &last);
+  if (rank == 0) {
     MPI_Send(out, 2, MPI_INT, size - 1, 0, MPI_COMM_WORLD);
+    MPI_Send(out, 0, MPI_INT, size - 1, 1, MPI_COMM_WORLD);
+  }
+  if (rank == size - 1) MPI_Wait(&last, MPI_STATUS_IGNORE);
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Finalize();
   return 0;
