@@ -275,6 +275,9 @@ LAUNCHERS = {
     "hydra of MPICH": Hydra("mpich"),
     "hydra of MPICH by a port": Hydra("mpich", "-pmi-port"),
     "hydra of Intel MPI": Hydra("intel"),
+    # Three hosts as far as the ranks are told; they talk over the network.
+    "hydra of MPICH on three hosts": Hydra("mpich", "-hosts", "a:2,b:1,c:3", "-launcher", "fork", "-genv", "WEFT_NET_INCLUDE",
+                                           "127.0.0.1"),
     "our own launcher": Ours(),
     "Slurm": Slurm("--mpi=pmi2", "--overcommit", "--quiet"),
 }
