@@ -49,9 +49,8 @@ pub fn main(arguments: &[String], hooks: &'static NodeHooks) -> i32 {
         }
     };
     flush();
-    if code == 0 {
-        weft_mpi::nodes::leave();
-    }
+    // Whatever the code: all ranks had done with MPI, and what they have sent may still be on its way.
+    weft_mpi::nodes::leave();
     control.send(&Report::Ended { code });
     job::forget();
     leave_at_once(code)
