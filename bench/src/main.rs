@@ -6,6 +6,7 @@
 mod command;
 mod plan;
 mod plot;
+mod processes;
 mod report;
 mod statistics;
 
@@ -34,6 +35,9 @@ struct Options {
     /// Seconds one program may take
     #[arg(long, default_value_t = 60)]
     limit_s: u64,
+    /// Measure ranks that are processes only, and the floors
+    #[arg(long)]
+    processes: bool,
     /// Measure the peers and the floors only
     #[arg(long)]
     without_weft: bool,
@@ -60,10 +64,18 @@ fn run(options: &Options) -> Result<(), String> {
     if load.split(' ').next().and_then(|one| one.parse::<f64>().ok()).is_some_and(|one| one > 0.5) {
         eprintln!("weft-bench: the machine is busy (load {}); figures will scatter", load.trim_end());
     }
+    let pythons = processes::Pythons::prepare(&options.build.join("bin"), &out);
+    if let Err(reason) = &pythons {
+        eprintln!("weft-bench: nothing is measured with Python: {reason}");
+    }
     let mut session = Session::new(Duration::from_secs(options.limit_s));
     for round in 0..options.rounds {
         eprintln!("round {} of {}", round + 1, options.rounds);
-        session.round(round, &floors, &everybody, options.quick);
+        session.floors(round, &floors);
+        if !options.processes {
+            session.round(round, &everybody, options.quick);
+        }
+        session.processes(round, &everybody, pythons.as_ref().ok());
     }
     report::print(&session);
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());

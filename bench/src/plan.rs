@@ -26,16 +26,21 @@ pub const SIZED_COLLECTIVE_RANKS: [u64; 4] = [2, 8, 32, 128];
 /// Ranks of the example programs' speed-up curves.
 pub const EXAMPLE_RANKS: [u64; 4] = [2, 4, 16, 64];
 
-const KERNELS: [&str; 7] =
-    ["latency", "bandwidth", "threads", "collectives", "collective_sizes", "skew", "datatypes"];
+const KERNELS: [&str; 8] =
+    ["latency", "bandwidth", "threads", "collectives", "collective_sizes", "skew", "datatypes", "pair_sizes"];
 
 /// One MPI implementation with its programs.
 pub struct Implementation {
     /// How it is called in the report.
     pub name: String,
     mpirun: Vec<String>,
+    /// Its options where each rank can have a core, and where there are more ranks than cores.
+    bound: Vec<String>,
+    crowded: Vec<String>,
     programs: PathBuf,
-    is_peer: bool,
+    bin: PathBuf,
+    /// Whether it is another one than ours.
+    pub is_peer: bool,
 }
 
 impl Implementation {
@@ -60,21 +65,42 @@ impl Implementation {
         }
         let mut mpirun = surroundings;
         mpirun.push(bin.join("mpirun").display().to_string());
+        let (mut bound, mut crowded) = (String::new(), String::new());
         if is_peer {
             let ask: Vec<String> = mpirun.iter().cloned().chain(["--version".into()]).collect();
             let version = command::run(&ask, Duration::from_secs(20), false);
             if version.output.contains("Open MPI") {
-                let flags = "--allow-run-as-root --map-by slot:OVERSUBSCRIBE --bind-to none";
-                mpirun.extend(flags.split(' ').map(String::from));
+                bound = "--allow-run-as-root --bind-to core".into();
+                crowded = "--allow-run-as-root --map-by slot:OVERSUBSCRIBE --bind-to none".into();
+            } else if version.output.contains("HYDRA") {
+                bound = "-bind-to core".into();
             }
         }
-        Ok(Implementation { name: name.into(), mpirun, programs, is_peer })
+        let words = |flags: String| flags.split_whitespace().map(String::from).collect();
+        let (bound, crowded) = (words(bound), words(crowded));
+        let bin = bin.to_path_buf();
+        Ok(Implementation { name: name.into(), mpirun, bound, crowded, programs, bin, is_peer })
+    }
+
+    /// Returns the shared library that mpi4py is to use, of a peer.
+    pub fn library(&self) -> Option<PathBuf> {
+        let folder = self.bin.parent().filter(|_| self.is_peer)?.join("lib");
+        ["libmpi.so.12", "libmpi.so.40"].iter().map(|name| folder.join(name)).find(|path| path.exists())
+    }
+
+    /// Returns what the command line of a job begins with, up to the program.
+    pub fn command_for(&self, options: &[&str], ranks: u64) -> Vec<String> {
+        let fits = ranks <= usable_cores().len() as u64;
+        let own = if fits { &self.bound } else { &self.crowded };
+        let options = options.iter().map(|option| option.to_string());
+        let tail = ["-n".into(), ranks.to_string()];
+        self.mpirun.iter().chain(own).cloned().chain(options).chain(tail).collect()
     }
 
     fn command(&self, options: &[&str], ranks: u64, program: &str) -> Vec<String> {
-        let program = self.programs.join(program).display().to_string();
-        let tail = ["-n".into(), ranks.to_string(), program];
-        self.mpirun.iter().cloned().chain(options.iter().map(|o| o.to_string())).chain(tail).collect()
+        let mut command = self.command_for(options, ranks);
+        command.push(self.programs.join(program).display().to_string());
+        command
     }
 
     /// Tells whether a measurement with so many ranks is worth its time.
@@ -162,7 +188,8 @@ impl Session {
         }
     }
 
-    fn kernel(
+    /// Runs a kernel on so many ranks.
+    pub fn kernel(
         &mut self,
         who: &Implementation,
         options: &[&str],
@@ -172,19 +199,31 @@ impl Session {
         name: &str,
     ) {
         let label = format!("{} {name}{suffix} on {ranks} ranks", who.name);
-        if self.failures.contains_key(&label) {
+        self.samples_of(who, &who.command(options, ranks, name), suffix, round, &label);
+    }
+
+    /// Runs a command that prints samples.
+    pub fn samples_of(
+        &mut self,
+        who: &Implementation,
+        command: &[String],
+        suffix: &str,
+        round: usize,
+        label: &str,
+    ) {
+        if self.failures.contains_key(label) {
             return;
         }
-        let outcome = command::run(&who.command(options, ranks, name), self.limit, false);
+        let outcome = command::run(command, self.limit, false);
         // One that did not come to its end in time has measured something, too.
         self.collect(&who.name, suffix, round, &outcome.output);
         if !outcome.success {
-            self.failures.insert(label, outcome.reason);
+            self.failures.insert(label.into(), outcome.reason);
         }
     }
 
-    /// Measures everything once: floors first, then each implementation in turn.
-    pub fn round(&mut self, round: usize, floors: &[PathBuf], everybody: &[Implementation], quick: bool) {
+    /// Measures the floors once.
+    pub fn floors(&mut self, round: usize, floors: &[PathBuf]) {
         let cores = usable_cores();
         for program in floors {
             let program = program.display().to_string();
@@ -194,6 +233,10 @@ impl Session {
                 self.collect(MACHINE, "", round, &outcome.output);
             }
         }
+    }
+
+    /// Measures everything once but what concerns processes, each implementation in turn.
+    pub fn round(&mut self, round: usize, everybody: &[Implementation], quick: bool) {
         for kernel in ["latency", "bandwidth"] {
             for who in everybody {
                 self.kernel(who, &[], "", 2, round, kernel);
@@ -231,7 +274,7 @@ impl Session {
         let largest = if quick { 1000 } else { u64::MAX };
         for ranks in START_RANKS.into_iter().filter(|ranks| *ranks <= largest) {
             for who in everybody.iter().filter(|who| who.takes_part(ranks, PEER_START_RANKS)) {
-                self.start(who, ranks, round);
+                self.start(who, &[], "", ranks, round);
             }
         }
     }
@@ -254,11 +297,17 @@ impl Session {
     }
 
     /// Measures start, run and end of hello, and in the first round its memory by a run of its own.
-    fn start(&mut self, who: &Implementation, ranks: u64, round: usize) {
-        let command = who.command(&[], ranks, "hello");
-        let label = format!("{} hello on {ranks} ranks", who.name);
+    pub fn start(&mut self, who: &Implementation, options: &[&str], suffix: &str, ranks: u64, round: usize) {
+        let command = who.command(options, ranks, "hello");
+        let label = format!("{} hello{suffix} on {ranks} ranks", who.name);
         if let Some(outcome) = self.attempt(label.clone(), &command, false) {
-            self.samples.add(&who.name, "start", ranks, round, outcome.elapsed.as_secs_f64() * 1e9);
+            self.samples.add(
+                &who.name,
+                &format!("start{suffix}"),
+                ranks,
+                round,
+                outcome.elapsed.as_secs_f64() * 1e9,
+            );
             let lines =
                 outcome.output.lines().filter(|line| line.starts_with("Hello from rank")).count() as u64;
             if lines != ranks {
@@ -268,7 +317,7 @@ impl Session {
         if round == 0
             && let Some(outcome) = self.attempt(format!("{label}, memory"), &command, true)
         {
-            self.samples.add(&who.name, "memory", ranks, round, outcome.memory as f64);
+            self.samples.add(&who.name, &format!("memory{suffix}"), ranks, round, outcome.memory as f64);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The table of results beside the bars of the project, and the JSON file that keeps everything.
 
 use crate::plan::{MACHINE, Session, WEFT};
+use crate::processes::{BARRIER_RANKS, START_RANKS, SUFFIX};
 use crate::statistics::{Samples, Summary};
 use serde_json::{Value, json};
 
@@ -178,6 +179,25 @@ fn peer_checks(samples: &Samples) -> Vec<Check> {
     checks
 }
 
+/// Ranks that are processes beside the best peer.
+fn process_checks(samples: &Samples) -> Vec<Check> {
+    let names = ["trip", "stream", "numpy-trip", "numpy-allreduce"];
+    let sized =
+        names.iter().flat_map(|&what| sizes(samples, what).into_iter().map(move |size| (what, size, 1.0)));
+    let (barrier, start) = (format!("barrier{SUFFIX}"), format!("start{SUFFIX}"));
+    let others = [(&*barrier, BARRIER_RANKS, 3.0), (&*start, START_RANKS, 1.0)];
+    let beside_best = |(what, size, bar): (&str, u64, f64)| {
+        let peer = best_peer(samples, what, size)?;
+        Some(Check {
+            what: format!("{what} {size}: {peer} / weft"),
+            value: samples.ratio((&peer, what, size), (WEFT, what, size)),
+            unit: "x",
+            bar: Bar::AtLeast(bar),
+        })
+    };
+    sized.chain(others).filter_map(beside_best).collect()
+}
+
 /// Collectives of several sizes beside the best peer: with a rank per core no slower, with many ranks faster by the
 /// factors of the project's bar.
 fn collective_checks(samples: &Samples) -> Vec<Check> {
@@ -238,12 +258,22 @@ fn figure(what: &str, size: u64, summary: Summary) -> String {
         v if v < 1e9 => format!("{:.2} ms", v / 1e6),
         v => format!("{:.2} s", v / 1e9),
     };
-    let one = |value: f64| if what == "memory" { format!("{:.1} MB", value / 1e6) } else { ns(value) };
+    let one =
+        |value: f64| if what.starts_with("memory") { format!("{:.1} MB", value / 1e6) } else { ns(value) };
     let mut text =
         format!("{:>11}   {:>11} .. {:<11}", one(summary.median), one(summary.low), one(summary.high));
-    let is_bulk = ["message-fresh", "message-unchanged", "memcpy-", "pingpong", "window"]
-        .iter()
-        .any(|prefix| what.starts_with(prefix));
+    let is_bulk = [
+        "message-fresh",
+        "message-unchanged",
+        "memcpy-",
+        "pingpong",
+        "window",
+        "trip",
+        "stream",
+        "numpy-trip",
+    ]
+    .iter()
+    .any(|prefix| what.starts_with(prefix));
     if is_bulk && size > 0 {
         text += &format!(" {:6.2} GB/s", size as f64 / summary.median);
     } else if what.starts_with("message") || what.starts_with("rate") {
@@ -285,8 +315,15 @@ pub fn print(session: &Session) {
 }
 
 fn checks(samples: &Samples) -> Vec<Check> {
-    let all =
-        [floors_checks, thread_checks, datatype_checks, absolute_checks, peer_checks, collective_checks];
+    let all = [
+        floors_checks,
+        thread_checks,
+        datatype_checks,
+        absolute_checks,
+        peer_checks,
+        process_checks,
+        collective_checks,
+    ];
     all.into_iter().flat_map(|checks| checks(samples)).collect()
 }
 
@@ -389,6 +426,28 @@ mod tests {
             checks.iter().find(|c| c.what.starts_with("bcast-65536, 32 ranks: copies alone")).unwrap();
         assert!(
             (floor.value.unwrap().median - 0.6).abs() < 1e-9 && !floor.bar.holds(0.6) && floor.bar.holds(0.7)
+        );
+    }
+
+    #[test]
+    fn processes_are_judged_against_the_best_peer() {
+        let mut session = session();
+        for (who, what, size, value) in [
+            (WEFT, "trip", 4096, 400.0),
+            ("slow", "trip", 4096, 2000.0),
+            ("fast", "trip", 4096, 390.0),
+            (WEFT, "barrier-processes", 32, 40_000.0),
+            ("slow", "barrier-processes", 32, 200_000.0),
+            ("fast", "barrier-processes", 32, 130_000.0),
+        ] {
+            session.samples.add(who, what, size, 0, value);
+        }
+        let checks = process_checks(&session.samples);
+        let verdicts: Vec<_> =
+            checks.iter().map(|c| (&*c.what, c.bar.holds(c.value.unwrap().median))).collect();
+        assert_eq!(
+            verdicts,
+            [("trip 4096: fast / weft", false), ("barrier-processes 32: fast / weft", true)]
         );
     }
 

@@ -1,0 +1,71 @@
+// Two ranks, messages of 1 B to 8 MiB: `trip`, half of a round trip of blocking calls, and `stream`, the time of each of
+// 64 messages that are in flight one way.
+//
+// usage: pair_sizes [MILLISECONDS-PER-SAMPLE]
+#include "sample.h"
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LARGEST = 8 << 20, SAMPLES = 5, WINDOW = 64 };
+static char *out, *in;
+static int rank;
+
+static void trips(int size, int repetitions) {
+  for (int i = 0; i < repetitions; i++) {
+    if (rank == 0) {
+      MPI_Send(out, size, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+      MPI_Recv(in, size, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else {
+      MPI_Recv(in, size, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      MPI_Send(out, size, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+    }
+  }
+}
+
+static void streams(int size, int repetitions) {
+  MPI_Request requests[WINDOW];
+  for (int i = 0; i < repetitions; i++) {
+    for (int k = 0; k < WINDOW; k++) {
+      if (rank == 0) MPI_Isend(out, size, MPI_BYTE, 1, 2, MPI_COMM_WORLD, &requests[k]);
+      else MPI_Irecv(in, size, MPI_BYTE, 0, 2, MPI_COMM_WORLD, &requests[k]);
+    }
+    MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
+    char word = 0;
+    if (rank == 0) MPI_Recv(&word, 1, MPI_CHAR, 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    else MPI_Send(&word, 1, MPI_CHAR, 0, 3, MPI_COMM_WORLD);
+  }
+}
+
+// Prints samples of about `target` seconds each. Both ranks repeat equally often: rank 0 says how often.
+static void measure(const char *name, void (*pattern)(int, int), int size, int messages, double target) {
+  int repetitions = 1;
+  for (int done = 0; done <= SAMPLES;) {
+    MPI_Bcast(&repetitions, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    double start = MPI_Wtime();
+    pattern(size, repetitions);
+    double elapsed = MPI_Wtime() - start;
+    int enough = elapsed > target / 2;
+    MPI_Bcast(&enough, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (!enough) {
+      repetitions = elapsed < target / 20 ? repetitions * 10 : (int)(repetitions * target / elapsed) + 1;
+      continue;
+    }
+    if (rank == 0 && done) sample(name, size, elapsed * 1e9 / repetitions / messages);
+    done++;
+  }
+}
+
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  double target = (argc > 1 ? atof(argv[1]) : 10) / 1000;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  out = aligned_alloc(4096, LARGEST), in = aligned_alloc(4096, LARGEST);
+  if (!out || !in) MPI_Abort(MPI_COMM_WORLD, 2);
+  memset(out, 1, LARGEST), memset(in, 2, LARGEST);
+  for (int size = 1; size <= LARGEST; size *= 2) measure("trip", trips, size, 2, target);
+  for (int size = 1; size <= LARGEST; size *= 2) measure("stream", streams, size, WINDOW, target);
+  free(out), free(in);
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,80 @@
+//! Ranks that are processes, beside peers, whose ranks always are: messages of two ranks, a barrier of many, start-up,
+//! and NumPy arrays through mpi4py.
+
+use crate::command;
+use crate::plan::{Implementation, Session};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What is added to the names of measurements that others make, too, with ranks that are threads.
+pub const SUFFIX: &str = "-processes";
+/// Ranks of the barrier, on however few cores there are.
+pub const BARRIER_RANKS: u64 = 32;
+/// Ranks at start-up.
+pub const START_RANKS: u64 = 64;
+
+const MPI4PY: &str = "mpi4py==4.1.2";
+
+/// The Python programs' interpreters: one with mpi4py as it comes from the package index, for peers, and one with mpi4py
+/// built by our own wrapper.
+pub struct Pythons {
+    peers: PathBuf,
+    own: PathBuf,
+}
+
+impl Pythons {
+    /// Makes both environments, which takes some minutes once.
+    ///
+    /// # Errors
+    /// Which command failed, and how.
+    pub fn prepare(bin: &Path, out: &Path) -> Result<Self, String> {
+        let environment = |name: &str, install: &[&str]| {
+            let home = out.join(name);
+            let (python, ready) = (home.join("bin/python"), home.join("ready"));
+            if !ready.exists() {
+                run(&["python3".into(), "-m".into(), "venv".into(), home.display().to_string()])?;
+                let wrapper = format!("MPICC={}", bin.join("mpicc").display());
+                let pip = ["env", &wrapper, &python.display().to_string(), "-m", "pip", "install", "--quiet"];
+                run(&pip.iter().chain(install).map(|word| word.to_string()).collect::<Vec<_>>())?;
+                std::fs::write(&ready, "").map_err(|error| format!("{}: {error}", ready.display()))?;
+            }
+            Ok::<_, String>(python)
+        };
+        Ok(Self {
+            peers: environment("python-of-peers", &["numpy", MPI4PY])?,
+            own: environment("python", &["--no-binary=mpi4py", "numpy", MPI4PY])?,
+        })
+    }
+}
+
+fn run(command: &[String]) -> Result<(), String> {
+    let outcome = command::run(command, Duration::from_secs(900), false);
+    if outcome.success { Ok(()) } else { Err(format!("{}: {}", command.join(" "), outcome.reason)) }
+}
+
+impl Session {
+    /// Measures once, each implementation in turn.
+    pub fn processes(&mut self, round: usize, everybody: &[Implementation], pythons: Option<&Pythons>) {
+        let options =
+            |who: &Implementation| if who.is_peer { &[][..] } else { &["--ranks-as", "processes"][..] };
+        for who in everybody {
+            self.kernel(who, options(who), "", 2, round, "pair_sizes");
+        }
+        for who in everybody {
+            self.kernel(who, options(who), SUFFIX, BARRIER_RANKS, round, "collectives");
+        }
+        for who in everybody {
+            self.start(who, options(who), SUFFIX, START_RANKS, round);
+        }
+        for who in everybody.iter().filter(|_| pythons.is_some()) {
+            let Some(pythons) = pythons else { continue };
+            let python = if who.is_peer { &pythons.peers } else { &pythons.own };
+            let mut command = who.command_for(options(who), 2);
+            if let Some(library) = who.library() {
+                command.extend(["env".into(), format!("MPI4PY_LIBMPI={}", library.display())]);
+            }
+            command.extend([python.display().to_string(), "bench/kernels/arrays.py".into()]);
+            self.samples_of(who, &command, "", round, &format!("{} arrays.py", who.name));
+        }
+    }
+}
