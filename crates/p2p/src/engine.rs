@@ -134,10 +134,8 @@ impl Engine {
 
     /// Lets messages of other node processes in, and others out.
     #[inline]
-    pub(crate) fn poll_nodes(&self) {
-        if let Some(remote) = self.remote() {
-            remote.nodes().poll();
-        }
+    pub(crate) fn poll_nodes(&self) -> bool {
+        self.remote().is_some_and(|remote| remote.nodes().poll())
     }
 
     /// Returns the endpoint of a rank of the job if it is here.

@@ -24,13 +24,13 @@ pub fn note_success() {
 }
 
 impl Engine {
-    /// Empties the rank's rings into matching.
+    /// Empties the rank's rings into matching, and polls. Returns whether anything came from other node processes.
     #[inline]
-    pub fn progress(&self, me: &Endpoint) {
+    pub fn progress(&self, me: &Endpoint) -> bool {
         if me.rings_ready() {
             me.drain_and_deliver();
         }
-        self.poll_nodes();
+        self.poll_nodes()
     }
 
     /// Returns true once `done` does, false when it is time to park. `help` helps whoever is at work for this thread,
@@ -44,11 +44,12 @@ impl Engine {
     ) -> bool {
         let mut spins = 0;
         loop {
-            self.progress(me);
+            let moved = self.progress(me);
             if done() {
                 return true;
             }
-            if help() {
+            // A long message between processes may take longer than one looks in vain.
+            if help() || moved {
                 spins = 0;
                 continue;
             }

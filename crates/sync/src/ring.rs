@@ -10,6 +10,9 @@
 //! - the producer reads `taken` only when the ring looks full by what it last knew (`known`), so on the fast path it
 //!   reads no line that the consumer writes.
 //!
+//! A message may take several consecutive slots: the later ones are filled and published first, so who sees the first has
+//! all of them, and lines that follow each other travel together.
+//!
 //! A message may carry a *mark* of 16 bits in the upper part of the sequence word, which costs no room in the slot.
 //!
 //! All zero is an empty ring, and nothing in it is an address, so it may lie in memory that processes share.
@@ -115,6 +118,37 @@ impl<const N: usize> Ring<N> {
         })
     }
 
+    /// As [`Ring::push_marked`], with a message of several slots: `fill` writes each, whose place in the message it is told,
+    /// the first last. Returns false, without calling it, if there is not room for all.
+    ///
+    /// # Safety
+    /// One thread at a time is the producer.
+    #[inline]
+    pub unsafe fn push_slots(&self, mark: u16, slots: u32, fill: impl Fn(u32, &mut Payload)) -> bool {
+        let count = u64::from(slots);
+        debug_assert!((1..=N as u64).contains(&count));
+        self.producer.with_mut(|p| {
+            // SAFETY: only the producer touches this cell, and the caller is the only producer.
+            let producer = unsafe { &mut *p };
+            if producer.next.wrapping_sub(producer.known) > N as u64 - count {
+                producer.known = self.taken.load(Ordering::Acquire);
+                if producer.next.wrapping_sub(producer.known) > N as u64 - count {
+                    return false;
+                }
+            }
+            for place in (1..slots).chain([0]) {
+                let at = producer.next.wrapping_add(u64::from(place));
+                let slot = &self.slots[at as usize % N];
+                // SAFETY: as for `push_marked`; the consumer looks at a later slot only after the first one's store.
+                slot.payload.with_mut(|payload| fill(place, unsafe { &mut *payload }));
+                let mark = if place == 0 { u64::from(mark) << MARK } else { 0 };
+                slot.sequence.store(at.wrapping_add(1) & POSITION | mark, Ordering::Release);
+            }
+            producer.next = producer.next.wrapping_add(count);
+            true
+        })
+    }
+
     /// Adds a message. Returns false if the ring is full.
     ///
     /// # Safety
@@ -138,6 +172,24 @@ impl<const N: usize> Ring<N> {
                 producer.known = self.taken.load(Ordering::Acquire);
             }
             producer.next.wrapping_sub(producer.known) != N as u64
+        })
+    }
+
+    /// Tells whether there is room for so many messages of one slot.
+    ///
+    /// # Safety
+    /// The caller is the producer.
+    #[inline]
+    pub unsafe fn has_room_for(&self, messages: u32) -> bool {
+        debug_assert!(messages as usize <= N);
+        self.producer.with_mut(|p| {
+            // SAFETY: only the producer touches this cell.
+            let producer = unsafe { &mut *p };
+            let most = N as u64 - u64::from(messages);
+            if producer.next.wrapping_sub(producer.known) > most {
+                producer.known = self.taken.load(Ordering::Acquire);
+            }
+            producer.next.wrapping_sub(producer.known) <= most
         })
     }
 
@@ -187,6 +239,29 @@ impl<const N: usize> Ring<N> {
             // SAFETY: the word says the payload is written, and it is ours until `taken` moves.
             ((word >> MARK) as u16, slot.payload.with(|p| unsafe { &*p }))
         })
+    }
+
+    /// Returns a later slot of the message that [`Ring::peek_marked`] returned, if the producer has filled that.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline]
+    pub unsafe fn peek_slot(&self, place: u32) -> Option<&Payload> {
+        let at = self.taken.load(Ordering::Relaxed).wrapping_add(u64::from(place));
+        let slot = &self.slots[at as usize % N];
+        let is_there = (slot.sequence.load(Ordering::Acquire) ^ at.wrapping_add(1)) & POSITION == 0;
+        // SAFETY: as in `peek_marked`.
+        is_there.then(|| slot.payload.with(|p| unsafe { &*p }))
+    }
+
+    /// Takes a message of several slots.
+    ///
+    /// # Safety
+    /// As [`Ring::pop`]; all of them have been seen.
+    #[inline]
+    pub unsafe fn pop_slots(&self, slots: u32) {
+        let at = self.taken.load(Ordering::Relaxed);
+        self.taken.store(at.wrapping_add(u64::from(slots)), Ordering::Release);
     }
 
     /// Takes the message that [`Ring::peek`] returned.
@@ -243,6 +318,29 @@ mod tests {
     }
 
     #[test]
+    fn messages_of_several_slots_come_whole_or_not_at_all() {
+        let ring = Ring::<8>::new();
+        // SAFETY: one thread is both sides.
+        unsafe {
+            for round in 0..50u64 {
+                let fill = |place: u32, slot: &mut Payload| slot[0] = round << 8 | u64::from(place);
+                assert!(ring.push_slots(3, 5, fill));
+                assert!(!ring.push_slots(3, 4, fill));
+                assert!(ring.push_slots(4, 3, fill));
+                assert!(!ring.has_room());
+                for (mark, slots) in [(3, 5), (4, 3)] {
+                    assert_eq!(ring.peek_marked().map(|(mark, p)| (mark, p[0])), Some((mark, round << 8)));
+                    for place in 1..slots {
+                        assert_eq!(ring.peek_slot(place).map(|p| p[0]), Some(round << 8 | u64::from(place)));
+                    }
+                    ring.pop_slots(slots);
+                }
+                assert!(ring.peek_marked().is_none() && ring.peek_slot(1).is_none());
+            }
+        }
+    }
+
+    #[test]
     fn keeps_order_and_content_across_threads() {
         let ring = Arc::new(Ring::<8>::new());
         let other = ring.clone();
@@ -274,6 +372,38 @@ mod tests {
 mod models {
     use super::*;
     use loom::sync::Arc;
+
+    #[test]
+    fn all_slots_of_a_message_are_there_with_the_first() {
+        loom::model(|| {
+            let ring = Arc::new(Ring::<4>::new());
+            let other = ring.clone();
+            let producer = loom::thread::spawn(move || {
+                for i in 1..=2u64 {
+                    // SAFETY: the only producer.
+                    while !unsafe {
+                        other.push_slots(7, 3, |place, slot| *slot = [i + 8 * u64::from(place); 7])
+                    } {
+                        loom::thread::yield_now();
+                    }
+                }
+            });
+            for i in 1..=2u64 {
+                // SAFETY: the only consumer; the message was seen.
+                unsafe {
+                    while ring.peek_marked().is_none() {
+                        loom::thread::yield_now();
+                    }
+                    assert_eq!(ring.peek_marked(), Some((7, &[i; 7])));
+                    for place in 1..3 {
+                        assert_eq!(ring.peek_slot(place), Some(&[i + 8 * u64::from(place); 7]));
+                    }
+                    ring.pop_slots(3);
+                }
+            }
+            producer.join().unwrap();
+        });
+    }
 
     #[test]
     fn every_message_once_and_whole() {

@@ -76,7 +76,8 @@ pub struct Arriving<'a> {
     pub header: &'a [u8],
     /// The length of the whole payload.
     pub bytes: u64,
-    /// What of the payload is there already, from its start: all of it for a message sent with [`Device::send`].
+    /// What of the payload is there already, from its start. For a message sent with [`Device::send`] it is all of it, but on
+    /// the channel for messages of ranks, where the rest may still be on its way.
     pub present: &'a [u8],
 }
 

@@ -25,6 +25,9 @@ const CALM: u32 = 4096;
 /// How long a sleep lasts at most where nobody says that there is room again.
 const NAP: Duration = Duration::from_millis(1);
 
+/// Up to which size a segment asks for huge pages: it takes them whole, whatever is used of them.
+const HUGE: u64 = 64 << 20;
+
 /// What others read to find out whether they can.
 static PROBE: AtomicU64 = AtomicU64::new(0);
 
@@ -150,7 +153,7 @@ impl SegmentDevice {
         if node >= nodes {
             return Err(wrong(format!("there is no process {node} in shared memory of {nodes} processes")));
         }
-        if shape.size() <= 64 << 20 {
+        if shape.size() <= HUGE {
             memory.prefer_huge_pages();
         }
         let map = Map::new(memory, shape, node);

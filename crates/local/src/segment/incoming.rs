@@ -173,6 +173,18 @@ impl Incoming {
         for _ in 0..TURN {
             // SAFETY: whoever has `self` is the consumer of everything that leads to this process.
             let Some((mark, line)) = (unsafe { pair.lines.peek_marked() }) else { break };
+            if wire::kind(mark) == wire::WHOLE && line[0] == wire::INLINE {
+                match deliver_lines(pair, peer, from, mark, line, handler) {
+                    // SAFETY: as above; all lines of the message have been seen.
+                    Ok(lines) => unsafe { pair.lines.pop_slots(lines) },
+                    Err(why) => {
+                        lost.push((from, why));
+                        return false;
+                    }
+                }
+                moved = true;
+                continue;
+            }
             let source = Source::Pair(pair, bytes);
             if let Err(why) = deliver(map, peer, from, mark, line, &source, handler) {
                 // The message stays; nobody looks at it again once the peer is lost.
@@ -281,6 +293,48 @@ fn deliver(
         return Ok(());
     }
     deliver_bytes(map, peer, from, mark, line, source, handler)
+}
+
+/// Hands a message that lies in lines to the handler. Returns how many lines it takes.
+fn deliver_lines(
+    pair: &Pair,
+    peer: &Peer,
+    from: Node,
+    mark: u16,
+    first: &Payload,
+    handler: &dyn Handler,
+) -> Result<u32, &'static str> {
+    let (channel, header) = (wire::channel(mark), wire::header_length(mark));
+    let payload = usize::try_from(first[1]).unwrap_or(usize::MAX);
+    let lines = (header <= MAX_HEADER).then(|| wire::lines_for(header, payload)).flatten();
+    let lines = lines.ok_or("it sent lengths that make no sense")?;
+    if peer.placing[channel as usize].is_some() {
+        return Err("it began a message before the last one was over");
+    }
+    let mut gathered = [0u64; wire::INLINE_BYTES / 8];
+    let (head, mut rest) = gathered.split_at_mut(first.len() - 2);
+    head.copy_from_slice(&first[2..]);
+    for line in 1..lines {
+        // SAFETY: the caller has the consumer's role; a message was seen.
+        let line = unsafe { pair.lines.peek_slot(line) }.ok_or("it sent a message without its end")?;
+        let (here, behind) = rest.split_at_mut(line.len());
+        here.copy_from_slice(line);
+        rest = behind;
+    }
+    let start = gathered.as_ptr().cast::<u8>();
+    // SAFETY: words are bytes; both lie within, as `lines_for` has found.
+    let (header, present) = unsafe {
+        let present = core::slice::from_raw_parts(start.add(header.next_multiple_of(8)), payload);
+        (core::slice::from_raw_parts(start, header), present)
+    };
+    let message = Arriving { from, channel, header, bytes: payload as u64, present };
+    if let Placement::Memory { address, capacity, token } = handler.arrive(message) {
+        let length = capacity.min(payload as u64) as usize;
+        // SAFETY: the handler gave the memory.
+        unsafe { core::ptr::copy_nonoverlapping(present.as_ptr(), address, length) };
+        handler.placed(from, channel, token);
+    }
+    Ok(lines)
 }
 
 fn deliver_bytes(

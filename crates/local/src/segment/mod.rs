@@ -9,10 +9,11 @@
 //! - A process that talks to another gets a *pair*: a ring of lines with one producer and one consumer, and behind it a
 //!   ring of bytes. A pool of pairs leads to each process: enough for all where processes are few, else for those that
 //!   talk most and first. It is announced in the mailbox, which keeps the order, and never given back.
-//! - A line carries header and payload if both fit into 56 bytes: one cache line moves per message. The bytes of longer
+//! - A line carries header and payload if both fit into 56 bytes: one cache line moves per message. Somewhat longer ones take
+//!   a few lines that follow each other. The bytes of longer
 //!   messages lie in the pair, or, for those without one, in a *block* of the sender's; they are copied once on each side.
 //! - [`Device::start`](weft_transport::Device::start) cuts messages into chunks, so the sender fills while the receiver
-//!   drains.
+//!   drains; short messages of ranks travel in parts, too, from some length on ([`layout`]).
 //! - Where the kernel permits it and it is cheaper, peers' memory is read directly. Whether it is cheaper is tried when
 //!   attaching, whether it is permitted once per peer, with a word both know.
 //!   Under the Yama module, which by default lets only ancestors read, each process permits the descendants of mpirun, or of who else started all.

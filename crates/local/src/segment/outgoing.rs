@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering;
 use weft_sync::Lock;
 use weft_transport::{Channel, Node};
 
+use super::layout::Shape;
 use super::map::Map;
 use super::shared::Pair;
 use super::wire;
@@ -148,7 +149,55 @@ impl Outgoing {
                 return true;
             }
         }
+        if let Some(pair) = self.pair
+            && let Some(lines) = wire::lines_for(header.len(), payload.len())
+            && self.streams[channel as usize].is_empty()
+        {
+            let mark = wire::long(wire::WHOLE, channel, header.len());
+            // SAFETY: as above.
+            if unsafe {
+                pair.lines.push_slots(mark, lines, |line, to| wire::fill_line(line, to, header, payload))
+            } {
+                return true;
+            }
+        }
         self.send_slow(map, blocks, channel, header, payload)
+    }
+
+    /// Sends a message in parts, so that the receiver copies one while the next is on its way. Returns false, and does
+    /// nothing, if there is not room for all.
+    fn send_parts(
+        &mut self,
+        map: &Map,
+        blocks: &Blocks,
+        channel: Channel,
+        header: &[u8],
+        payload: &[u8],
+    ) -> bool {
+        let Some(pair) = self.pair else { return false };
+        let bytes = payload.len() as u64;
+        let parts = bytes.div_ceil(Shape::PART);
+        // Each part is in one piece: what is left at the end of the pair's bytes may be lost.
+        let needed = bytes + parts * 64 + 2 * Shape::PART;
+        if (self.next + needed).wrapping_sub(self.known) > map.shape.pair_bytes {
+            self.known = pair.freed.load(Ordering::Acquire);
+        }
+        // SAFETY: the lock around this makes the caller the only producer.
+        let has_lines = unsafe { pair.lines.has_room_for(parts as u32) };
+        if !has_lines || (self.next + needed).wrapping_sub(self.known) > map.shape.pair_bytes {
+            return false;
+        }
+        for part in payload.chunks(Shape::PART as usize) {
+            let (kind, header) =
+                if part.as_ptr() == payload.as_ptr() { (wire::BEGIN, header) } else { (wire::MORE, &[][..]) };
+            // SAFETY: the part is a slice; there is room, and the header fits beside the words of the line.
+            let pushed = unsafe {
+                let length = part.len() as u64;
+                self.push_bytes(map, blocks, kind, channel, header, part.as_ptr(), length, bytes)
+            };
+            debug_assert!(pushed, "room was found before");
+        }
+        true
     }
 
     #[inline(never)]
@@ -162,6 +211,13 @@ impl Outgoing {
     ) -> bool {
         if self.streams[channel as usize].is_empty() {
             self.ask_for_pair(map);
+            if channel == Channel::PointToPoint
+                && payload.len() as u64 > Shape::PART
+                && wire::header_fits(wire::BEGIN, header.len())
+                && self.send_parts(map, blocks, channel, header, payload)
+            {
+                return true;
+            }
             // Once more after saying that room is wanted: what is let go of later is noticed.
             for first in [true, false] {
                 let sent = if wire::fits(header.len(), payload.len()) {
@@ -377,7 +433,7 @@ impl Outgoing {
     fn pump(&mut self, map: &Map, blocks: &Blocks, channel: Channel) -> bool {
         let mut moved = false;
         while let Some(mut stream) = self.streams[channel as usize].pop_front() {
-            let chunk = map.shape.chunk(self.pair.is_some());
+            let chunk = map.shape.chunk(self.pair.is_some(), stream.bytes);
             let mut wanted = false;
             let finished = loop {
                 let bytes = (stream.bytes - stream.done).min(chunk);

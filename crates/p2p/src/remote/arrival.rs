@@ -4,7 +4,7 @@
 use super::backlog::{Post, Stream};
 use super::frame::Frame;
 use super::pending::Entry;
-use super::{Far, Job, REASON, Remote, end, fail};
+use super::{Aside, FAR, Far, Job, PIECE, REASON, Remote, STAGED, Staged, end, fail};
 use crate::endpoint::{Endpoint, Message, Payload};
 use crate::engine::{Engine, finish};
 use crate::matching::Envelope;
@@ -40,10 +40,13 @@ impl Engine {
         match frame {
             Frame::Eager { target, envelope } => {
                 let endpoint = self.rank_here(target)?;
-                if present.len() as u64 != bytes {
-                    return Err(Nonsense("a short message that is not whole"));
+                if present.len() as u64 == bytes {
+                    self.arrive_eager(endpoint, from, envelope, present);
+                } else if bytes > remote.peers[from as usize].eager.max(self.limits().eager * FAR) {
+                    return Err(Nonsense("a short message that is long"));
+                } else {
+                    return Ok(self.arrive_in_parts(endpoint, target, from, envelope, bytes));
                 }
-                self.arrive_eager(endpoint, from, envelope, present);
             }
             Frame::Request { target, envelope, send, bytes, address } => {
                 let endpoint = self.rank_here(target)?;
@@ -124,6 +127,64 @@ impl Engine {
         endpoint.announce_arrival();
     }
 
+    /// Says where a short message goes of which parts are on their way: into the buffer of the receive that waits for it, or
+    /// else aside, from where it arrives when all of it is there. Nothing overtakes it: the device brings what follows later.
+    fn arrive_in_parts(
+        &self,
+        endpoint: &Endpoint,
+        target: u32,
+        from: Node,
+        envelope: Envelope,
+        bytes: u64,
+    ) -> Placement {
+        let remote = self.far();
+        let mut state = endpoint.lock();
+        let is_dense = state.posted.peek(&envelope).is_some_and(|(_, receive)| receive.get().buffer().dense);
+        if let Some((_, operation)) = is_dense.then(|| state.posted.take(&envelope)).flatten() {
+            endpoint.note_posted(&state);
+            drop(state);
+            let buffer = operation.get().buffer();
+            let (address, capacity) = (buffer.address, bytes.min(buffer.bytes));
+            let entry =
+                Entry::Receive { operation, from, envelope, bytes, expected: capacity, got: capacity };
+            // The data never takes memory of this process's own.
+            remote.give_back(from, bytes);
+            return match remote.name(target, entry) {
+                Some(token) => Placement::Memory { address, capacity, token },
+                None => Placement::Taken,
+            };
+        }
+        drop(state);
+        self.put_aside(from, Aside::Eager { target, envelope }, bytes)
+    }
+
+    /// Makes room for a message until all of it is there.
+    fn put_aside(&self, from: Node, what: Aside, bytes: u64) -> Placement {
+        let mut data = vec![0; bytes as usize].into_boxed_slice();
+        let address = data.as_mut_ptr();
+        *self.far().peers[from as usize].staged.lock() = Some(Staged { what, data });
+        Placement::Memory { address, capacity: bytes, token: STAGED }
+    }
+
+    /// Takes what was put aside.
+    fn take_aside(&self, from: Node) -> Heard {
+        let Some(Staged { what, data }) = self.far().peers[from as usize].staged.lock().take() else {
+            return Ok(());
+        };
+        match what {
+            Aside::Eager { target, envelope } => {
+                self.arrive_eager(self.rank_here(target)?, from, envelope, &data);
+            }
+            Aside::Piece { receive, offset } => {
+                let bytes = data.len() as u64;
+                let message =
+                    Arriving { from, channel: Channel::PointToPoint, header: &[], bytes, present: &data };
+                self.arrive_data(&message, receive, offset)?;
+            }
+        }
+        Ok(())
+    }
+
     fn arrive_request(&self, endpoint: &Endpoint, envelope: Envelope, bytes: u64, far: Far) {
         let mut state = endpoint.lock();
         let Some((_, receive)) = state.posted.take(&envelope) else {
@@ -158,8 +219,11 @@ impl Engine {
         }
         let buffer = operation.get().buffer();
         if (present.len() as u64) < bytes {
-            if !buffer.dense {
+            if !buffer.dense && bytes > PIECE as u64 {
                 return Err(Nonsense("data in one piece for a buffer with gaps"));
+            }
+            if !buffer.dense {
+                return Ok(self.put_aside(from, Aside::Piece { receive, offset }, bytes));
             }
             let address = buffer.address.wrapping_add(offset as usize);
             if let Some(Entry::Receive { got, .. }) = table.lock().get(receive) {
@@ -189,6 +253,7 @@ impl Engine {
         let _ = REASON.set(reason.into());
         remote.any_lost.store(true, Ordering::SeqCst);
         remote.drop_backlog(peer);
+        *remote.peers[peer as usize].staged.lock() = None;
         for table in &remote.pending {
             let gone = table.lock().remove_all(|entry| entry.peer() == peer);
             gone.iter().for_each(fail);
@@ -208,7 +273,13 @@ impl Handler for Engine {
         })
     }
 
-    fn placed(&self, _from: Node, _channel: Channel, token: u64) {
+    fn placed(&self, from: Node, _channel: Channel, token: u64) {
+        if token == STAGED {
+            if let Err(Nonsense(what)) = self.take_aside(from) {
+                self.lose(from, &format!("node process {from} has sent {what}"));
+            }
+            return;
+        }
         let Some(table) = self.far().pending(token) else { return };
         let mut table = table.lock();
         let Some(Entry::Receive { operation, envelope, bytes, expected, got, .. }) =

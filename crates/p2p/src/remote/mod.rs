@@ -98,6 +98,24 @@ struct Job {
     far: Far,
 }
 
+/// A short message that has no place yet, while parts of it are on their way.
+struct Staged {
+    what: Aside,
+    data: Box<[u8]>,
+}
+
+/// What such a message is.
+#[derive(Clone, Copy)]
+enum Aside {
+    /// A message to a rank here, for which no receive waits.
+    Eager { target: u32, envelope: Envelope },
+    /// A piece of a message, for a buffer with gaps.
+    Piece { receive: u64, offset: u64 },
+}
+
+/// In place of the name of a receive: the message is staged.
+const STAGED: u64 = u64::MAX;
+
 /// What is known of a peer.
 struct Peer {
     /// The longest message that goes eagerly.
@@ -105,6 +123,8 @@ struct Peer {
     window: Window,
     is_lost: AtomicBool,
     backlog: Backlog,
+    /// The message whose parts are arriving, if nobody waits for it: there is one at a time on the channel.
+    staged: Lock<Option<Staged>>,
 }
 
 impl Peer {
@@ -115,6 +135,7 @@ impl Peer {
             window,
             is_lost: AtomicBool::new(false),
             backlog: Backlog::default(),
+            staged: Lock::default(),
         }
     }
 }
