@@ -14,14 +14,14 @@ use weft_p2p::Envelope;
 /// communicators that have so many `members`.
 ///
 /// # Errors
-/// `MPI_ERR_OTHER` when a node process is lost.
+/// `MPI_ERR_OTHER` when a node process is lost, or no number is left.
 pub(crate) fn on_numbers(parent: &Communicator, members: &[u32]) -> Result<Vec<u32>> {
     let leads = parent.team.rank() == 0;
     if !strangers::are_among(&parent.values) {
         let allocate = |count: &u32| if leads { contexts::allocate(*count) } else { 0 };
         let mut words: Vec<u32> = members.iter().map(allocate).collect();
         broadcast(parent, &mut words)?;
-        return Ok(words);
+        return words.into_iter().map(contexts::usable).collect();
     }
     loop {
         let mut words = vec![0; 2 + members.len()];

@@ -67,7 +67,7 @@ impl Communicator {
             topology: None,
             duplicates: AtomicU64::new(0),
             tie: Tie::of(&values),
-            _context: Held::new(values.context),
+            _context: Held::new(values.context, values.group.world_rank(values.rank)),
             values,
         }
     }

@@ -6,9 +6,11 @@
 //! communicators that are alive, however many were created.
 //!
 //! # Several node processes
-//! Each allocates from numbers of its own, so that a number means the same everywhere: [`NODE_STRIDE`] times the node
-//! process's number and the next one. They are not used again: nobody knows when ranks elsewhere have let one go. The
-//! numbers between two allocated ones are for duplicates that ranks begin without a word to each other ([`spare`]).
+//! Each allocates from numbers of its own, so that a number means the same everywhere: blocks of [`NODE_STRIDE`] numbers,
+//! dealt out in turn. The first of a block is for the communicator that is created, the others for duplicates of it that
+//! ranks begin without a word to each other ([`spare`]). A rank that has let all of a block go, which it does not take up
+//! again then because the first cannot be duplicated any more, tells the node process that allocated it; when all ranks
+//! have, the block rests as a number does in a single process. `MPI_Comm_free` waits for nobody by that.
 //!
 //! # Several jobs
 //! No process knows which numbers the processes of other jobs use. A communicator that joins processes of several jobs gets
@@ -18,7 +20,10 @@
 //! here has let go of it and of these.
 
 use crate::nodes;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
+use weft_base::constants::MPI_ERR_OTHER;
+use weft_base::{Error, Result};
 use weft_comm::{FIRST_FREE_CONTEXT, WORLD_CONTEXT};
 use weft_sync::Lock;
 
@@ -52,18 +57,104 @@ pub(crate) fn spare(context: u32, number: u64) -> Option<u32> {
     (has_some && number < stride - 1).then(|| context + 1 + number)
 }
 
-/// Returns the `count`th number that node process `node` of `nodes` allocates.
-///
-/// # Panics
-/// When all numbers are used up: a job on 4 node processes can make 8 million communicators on each.
+/// What is allocated when all numbers are in use.
+const NONE: u32 = WORLD_CONTEXT;
+
+/// Returns how many blocks each of `nodes` node processes can allocate.
+fn blocks_of_node(nodes: u32) -> u32 {
+    (FIRST_OF_JOBS - FIRST_OF_NODES) / NODE_STRIDE / nodes
+}
+
+/// Returns the first number of the `count`th block that node process `node` of `nodes` allocates, one of
+/// [`blocks_of_node`].
 fn number_of_node(count: u32, node: u32, nodes: u32) -> u32 {
-    let number = (u64::from(count) * u64::from(nodes) + u64::from(node)) * u64::from(NODE_STRIDE);
-    let number = u64::from(FIRST_OF_NODES) + number;
-    assert!(
-        number < FIRST_OF_JOBS.into(),
-        "all context numbers are used up: too many communicators have been made"
-    );
-    number as u32
+    FIRST_OF_NODES + (count * nodes + node) * NODE_STRIDE
+}
+
+/// Returns the first number of a number's block, if it is in one.
+fn block_of(number: u32) -> Option<u32> {
+    (FIRST_OF_NODES..FIRST_OF_JOBS).contains(&number).then_some(number - number % NODE_STRIDE)
+}
+
+/// Returns which of `nodes` node processes has allocated a block.
+fn owner_of(block: u32, nodes: u32) -> u32 {
+    (block - FIRST_OF_NODES) / NODE_STRIDE % nodes
+}
+
+/// Passes a number on that one rank has allocated for all of a communicator.
+///
+/// # Errors
+/// `MPI_ERR_OTHER` if there was none.
+pub(crate) fn usable(number: u32) -> Result<u32> {
+    if number != NONE {
+        return Ok(number);
+    }
+    let text = "no context number is left for another communicator; free communicators that are not needed any more, on all \
+                their ranks";
+    Err(Error::new(MPI_ERR_OTHER, text))
+}
+
+/// The blocks of a node process.
+#[derive(Default)]
+struct Blocks {
+    /// How many were ever given out.
+    created: u32,
+    /// Of those that are in use: how many ranks have not let go.
+    users: HashMap<u32, u32>,
+    /// Blocks that came back, the oldest first.
+    resting: VecDeque<u32>,
+    /// By block, of whatever node process, and rank of this one: how many of the numbers the rank holds.
+    held: HashMap<(u32, u32), u32>,
+}
+
+impl Blocks {
+    /// Gives a block out to so many ranks, of at most `most` for each node process.
+    fn allocate(&mut self, ranks: u32, node: u32, nodes: u32, most: u32) -> u32 {
+        let is_rested = self.resting.len() > RESTING.min(most as usize / 2);
+        let block = if is_rested || self.created == most {
+            let Some(block) = self.resting.pop_front() else { return NONE };
+            block
+        } else {
+            self.created += 1;
+            number_of_node(self.created - 1, node, nodes)
+        };
+        self.users.insert(block, ranks);
+        block
+    }
+
+    fn hold(&mut self, block: u32, rank: u32) {
+        *self.held.entry((block, rank)).or_default() += 1;
+    }
+
+    /// Lets one number go. Returns whether the rank has no other of the block.
+    fn let_go(&mut self, block: u32, rank: u32) -> bool {
+        let Entry::Occupied(mut held) = self.held.entry((block, rank)) else { return false };
+        *held.get_mut() -= 1;
+        let is_last = *held.get() == 0;
+        if is_last {
+            held.remove();
+        }
+        is_last
+    }
+
+    /// Notes that a rank has let all of a block go.
+    fn come_back(&mut self, block: u32) {
+        let Entry::Occupied(mut users) = self.users.entry(block) else { return };
+        *users.get_mut() -= 1;
+        if *users.get() == 0 {
+            users.remove();
+            self.resting.push_back(block);
+        }
+    }
+}
+
+static BLOCKS: Lock<Option<Blocks>> = Lock::new(None);
+
+/// Notes that a rank somewhere has let all of a block go that this node process has allocated.
+pub(crate) fn come_back(block: u64) {
+    if let (Ok(block), Some(blocks)) = (u32::try_from(block), BLOCKS.lock().as_mut()) {
+        blocks.come_back(block);
+    }
 }
 
 #[derive(Default)]
@@ -129,13 +220,12 @@ impl Numbers {
 
 static NUMBERS: Lock<Option<Numbers>> = Lock::new(None);
 
-/// Gives out a number that `holders` ranks will [`hold`](Held::new).
+/// Gives out a number that `holders` ranks will [`hold`](Held::new), or one that is not [`usable`].
 pub(crate) fn allocate(holders: u32) -> u32 {
-    let mut numbers = NUMBERS.lock();
-    let numbers = numbers.get_or_insert_default();
-    let Some((node, nodes)) = nodes::own_place() else { return numbers.allocate(holders) };
-    numbers.created += 1;
-    number_of_node(numbers.created - 1, node, nodes)
+    let Some((node, nodes)) = nodes::own_place() else {
+        return NUMBERS.lock().get_or_insert_default().allocate(holders);
+    };
+    BLOCKS.lock().get_or_insert_default().allocate(holders, node, nodes, blocks_of_node(nodes))
 }
 
 /// Draws a number for a communicator of several jobs, and one for the agreement on it.
@@ -153,27 +243,43 @@ pub(crate) fn claim(number: u32, agreement: u64) -> bool {
 
 /// Takes back a claim.
 pub(crate) fn let_go(number: u32) {
-    drop(Held(number));
+    if let Some(numbers) = NUMBERS.lock().as_mut() {
+        numbers.release(number);
+    }
+}
+
+/// Returns the block of a number, if there are several node processes, and which of them has allocated it.
+fn block_and_owner(number: u32) -> Option<(u32, u32)> {
+    let (_, nodes) = nodes::own_place()?;
+    let block = block_of(number)?;
+    Some((block, owner_of(block, nodes)))
 }
 
 /// One rank's hold on a number.
 #[derive(Debug)]
-pub(crate) struct Held(u32);
+pub(crate) struct Held {
+    context: u32,
+    rank: u32,
+}
 
 impl Held {
-    /// Takes one of the holds that the number was allocated with.
-    pub fn new(context: u32) -> Self {
-        if let Some(numbers) = NUMBERS.lock().as_mut().filter(|_| context >= FIRST_OF_JOBS) {
+    /// Takes one of the holds that the number was allocated with, for a rank of the job.
+    pub fn new(context: u32, rank: u32) -> Self {
+        if let Some((block, _)) = block_and_owner(context) {
+            BLOCKS.lock().get_or_insert_default().hold(block, rank);
+        } else if let Some(numbers) = NUMBERS.lock().as_mut().filter(|_| context >= FIRST_OF_JOBS) {
             numbers.hold(context);
         }
-        Self(context)
+        Self { context, rank }
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        if let Some(numbers) = NUMBERS.lock().as_mut() {
-            numbers.release(self.0);
+        let Some((block, owner)) = block_and_owner(self.context) else { return let_go(self.context) };
+        let is_last = BLOCKS.lock().as_mut().is_some_and(|blocks| blocks.let_go(block, self.rank));
+        if is_last {
+            nodes::note(owner, block.into());
         }
     }
 }
@@ -242,6 +348,47 @@ mod tests {
         numbers.release(duplicate);
         assert!(numbers.claim(number, agreement ^ 1));
         assert_ne!(draw().1, draw().1);
+    }
+
+    #[test]
+    fn blocks_are_used_again_when_all_ranks_have_let_all_of_them_go() {
+        let (most, mut blocks) = (10, Blocks::default());
+        let first = blocks.allocate(2, 1, 3, most);
+        assert_eq!((owner_of(first, 3), block_of(first + 15)), (1, Some(first)));
+        for rank in [4, 5] {
+            blocks.hold(first, rank);
+        }
+        // A duplicate of one rank, which the other is late to begin.
+        blocks.hold(first, 4);
+        assert!(!blocks.let_go(first, 4));
+        assert!(blocks.let_go(first, 4));
+        blocks.come_back(first);
+        assert!(blocks.resting.is_empty());
+        assert!(blocks.let_go(first, 5) && !blocks.let_go(first, 5));
+        blocks.come_back(first);
+        assert_eq!(blocks.resting, [first]);
+        assert!(blocks.held.is_empty() && blocks.users.is_empty());
+        // It rests as long as there are others.
+        let others: Vec<u32> = (1..most).map(|_| blocks.allocate(1, 1, 3, most)).collect();
+        assert!(others.iter().all(|&other| other != first && other != NONE));
+        assert_eq!(blocks.allocate(1, 1, 3, most), first);
+        assert_eq!(usable(blocks.allocate(1, 1, 3, most)).map_err(|error| error.class), Err(MPI_ERR_OTHER));
+        blocks.come_back(others[3]);
+        assert_eq!(usable(blocks.allocate(1, 1, 3, most)).ok(), Some(others[3]));
+    }
+
+    #[test]
+    fn numbers_do_not_run_out_while_few_are_in_use() {
+        for nodes in [2, 128, 1024, 40_000] {
+            let (most, mut blocks, mut highest) = (blocks_of_node(nodes), Blocks::default(), 0);
+            for _ in 0..3 * RESTING {
+                let block = blocks.allocate(1, nodes - 1, nodes, most);
+                assert_ne!(block, NONE);
+                highest = highest.max(block);
+                blocks.come_back(block);
+            }
+            assert!(highest < FIRST_OF_JOBS && blocks.created <= RESTING as u32 + 1);
+        }
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub(crate) fn duplicate(process: &Process, parent: &Values, number: u64) -> Resu
     } else {
         process.messages().receive_words(everyone.world_rank(0), envelope, &mut word)?;
     }
-    Ok(word[0])
+    contexts::usable(word[0])
 }
 
 /// Sends words to all other members of a group.
@@ -105,24 +105,24 @@ pub(crate) fn of_group(process: &Process, key: &Key, group: &Group) -> Result<u3
     if first == process.world_rank {
         let context = contexts::allocate(group.size());
         tell(process, group, envelope, &[mark, context])?;
-        return Ok(context);
+        return contexts::usable(context);
     }
     receive_context(process, first, envelope, mark)
 }
 
-/// Agrees on the context number of an intercommunicator with the leader of the other side, rank `other` of the job: the
-/// lower of both allocates it.
+/// Agrees on the context number of an intercommunicator of `holders` ranks with the leader of the other side, rank `other` of
+/// the job: the lower of both allocates it.
 ///
 /// # Errors
 /// `MPI_ERR_OTHER` when a node process is lost.
-pub(crate) fn of_leaders(process: &Process, key: &Key, other: u32) -> Result<u32> {
+pub(crate) fn of_leaders(process: &Process, key: &Key, other: u32, holders: u32) -> Result<u32> {
     let (tag, mark) = marks(key);
     let lower = other.min(process.world_rank);
     let envelope = Purpose::Leaders.without_communicator(lower, tag);
     if lower == process.world_rank {
-        let context = contexts::allocate(2);
+        let context = contexts::allocate(holders);
         process.messages().send_words(other, envelope, &[mark, context])?;
-        return Ok(context);
+        return contexts::usable(context);
     }
     receive_context(process, other, envelope, mark)
 }
@@ -130,7 +130,7 @@ pub(crate) fn of_leaders(process: &Process, key: &Key, other: u32) -> Result<u32
 fn receive_context(process: &Process, from: u32, envelope: Envelope, mark: u32) -> Result<u32> {
     let mut words = [0; 2];
     process.messages().receive_words(from, envelope, &mut words)?;
-    if words[0] == mark { Ok(words[1]) } else { Err(mixed_up()) }
+    if words[0] == mark { contexts::usable(words[1]) } else { Err(mixed_up()) }
 }
 
 /// Tells the other members of a side what its leader, the caller, has found out.

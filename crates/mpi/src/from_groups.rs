@@ -51,7 +51,7 @@ pub fn comm_create_group(comm: abi::Comm, group: abi::Group, tag: c_int, newcomm
         process.messages().receive_words(members.world_rank(0), envelope, &mut word)?;
         word[0]
     };
-    let values = Values::intra(context, rank, (*members).clone());
+    let values = Values::intra(contexts::usable(context)?, rank, (*members).clone());
     publish(process, Communicator::new(values, parent.error_handler()), newcomm);
     Ok(())
 }
@@ -168,7 +168,7 @@ fn lead(
     let context = if distant::is_here(other) {
         meetings::join(key, process.world_rank, 2).context(own.size() + remote.size())
     } else {
-        distant::of_leaders(process, &key, other)?
+        distant::of_leaders(process, &key, other, own.size() + remote.size())?
     };
     Ok(Some(Agreement { context, remote: Some((*remote).clone()) }))
 }

@@ -198,7 +198,7 @@ fn tell_side(local: &Communicator, leader: u32, found: Result<Bridge>) -> Result
     ranks.resize(words[2] as usize, 0);
     broadcast_words(local, leader, &mut ranks)?;
     let remote = Group::from_ranks(&ranks).with_origin(local.values.group.origin());
-    Ok(Bridge::Plain { context: words[1], remote })
+    Ok(Bridge::Plain { context: contexts::usable(words[1])?, remote })
 }
 
 fn broadcast_words(local: &Communicator, root: u32, words: &mut [u32]) -> Result {

@@ -26,7 +26,8 @@ pub fn install(nodes: &'static Nodes, host_of: impl Fn(Node) -> u32) {
 }
 
 fn begin(nodes: &'static Nodes, host_of: impl Fn(Node) -> u32) {
-    let _ = EXCHANGE.set(Exchange::serve(nodes, host_of));
+    let exchange = EXCHANGE.get_or_init(|| Exchange::serve(nodes, host_of));
+    exchange.take_notes(crate::contexts::come_back);
     let _ = NODES.set(nodes);
     weft_sched::set_source(&Outside, nodes.device().is_crowded());
     // Without the threads of further devices messages wait until a rank polls; nothing else depends on them.
@@ -95,6 +96,14 @@ pub(crate) fn are_apart(group: &Group) -> bool {
     let mut places = group.iter().map(|rank| nodes.places().of(rank).node);
     let first = places.next();
     places.any(|node| Some(node) != first)
+}
+
+/// Tells a node process of the job that a rank of this one has let all of a block of context numbers go.
+pub(crate) fn note(node: Node, block: u64) {
+    match EXCHANGE.get().filter(|exchange| exchange.nodes().node() != node) {
+        Some(exchange) => exchange.note(node, block),
+        None => crate::contexts::come_back(block),
+    }
 }
 
 /// Joins the ranks of a communicator for collective operations, wherever they are.

@@ -273,7 +273,7 @@ impl Contribution {
                 flavor: self.flavor,
                 model: MPI_WIN_UNIFIED,
             },
-            _context: Held::new(context),
+            _context: Held::new(context, process.world_rank),
         };
         win.set(abi::Win(process.windows.insert(Arc::new(window))));
         Ok(base)

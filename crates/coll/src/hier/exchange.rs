@@ -23,7 +23,7 @@ use super::wire::{EVERYBODY, Header, Kind, OperationKey};
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use core::time::Duration;
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use weft_sync::{Growing, Lock};
 use weft_transport::{Arriving, Channel, Device, Handler, Node, Nodes, Placement, Refusal};
 
@@ -126,6 +126,7 @@ pub struct Exchange {
     /// Operations with something to do and nobody who waits for them.
     restless: Lock<Vec<Arc<Crossing>>>,
     tokens: AtomicU64,
+    notes: OnceLock<fn(u64)>,
     pub(crate) lost: Lock<HashMap<Node, String>>,
     any_lost: AtomicBool,
 }
@@ -150,6 +151,7 @@ impl Exchange {
             awaited: Lock::default(),
             restless: Lock::default(),
             tokens: AtomicU64::new(1),
+            notes: OnceLock::new(),
             lost: Lock::default(),
             any_lost: AtomicBool::new(false),
         }));
@@ -171,6 +173,16 @@ impl Exchange {
             && letters == 0
             && self.offered.lock().is_empty()
             && self.awaited.lock().is_empty()
+    }
+
+    /// Says who gets the words that others send with [`Exchange::note`]. It neither waits nor polls.
+    pub fn take_notes(&self, take: fn(u64)) {
+        let _ = self.notes.set(take);
+    }
+
+    /// Sends a word to the layer above on another node process. Waits for nobody.
+    pub fn note(&self, to: Node, word: u64) {
+        self.tell(to, Header { token: word, ..plain(Kind::Note) });
     }
 
     pub(crate) fn host(&self, node: Node) -> u32 {
@@ -465,6 +477,11 @@ impl Handler for Exchange {
             }
             Kind::Done => self.settle(header.token),
             Kind::Credit => self.pay_back(from, header.bytes),
+            Kind::Note => {
+                if let Some(take) = self.notes.get() {
+                    take(header.token);
+                }
+            }
         }
         Placement::Taken
     }

@@ -20,11 +20,21 @@ pub(crate) enum Kind {
     Credit,
     /// The operation has failed on a node process, whose call `description` is.
     Abort,
+    /// A word for the layer above: `token`.
+    Note,
 }
 
 impl Kind {
-    const ALL: [Self; 7] =
-        [Self::Eager, Self::Offer, Self::Ready, Self::Placed, Self::Done, Self::Credit, Self::Abort];
+    const ALL: [Self; 8] = [
+        Self::Eager,
+        Self::Offer,
+        Self::Ready,
+        Self::Placed,
+        Self::Done,
+        Self::Credit,
+        Self::Abort,
+        Self::Note,
+    ];
 }
 
 /// Which operation of a communicator: of all members, or the part of one member in a neighborhood operation.
