@@ -160,6 +160,18 @@ PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP OverSubscri
             time.sleep(0.1)
         return False
 
+    def steps(self):
+        """Returns the processes that look after this cluster's jobs."""
+        mark, found = f"SLURM_CONF={self.home}/slurm.conf".encode(), []
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                is_step = (process / "comm").read_text().startswith("slurmstepd")
+                if is_step and mark in (process / "environ").read_bytes().split(b"\0"):
+                    found.append(int(process.name))
+            except OSError:
+                pass
+        return found
+
     def stop(self):
         if not self.home:
             return
@@ -169,7 +181,8 @@ PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP OverSubscri
         until = time.monotonic() + 10
         while any(alive(pid) for pid in started) and time.monotonic() < until:
             time.sleep(0.05)
-        for pid in started:
+        # A step that has not said yet that it is over would try to say it for ever.
+        for pid in started + self.steps():
             send(pid, signal.SIGKILL)
         shutil.rmtree(self.home, ignore_errors=True)
         self.home = None

@@ -9,16 +9,21 @@ mod meeting;
 use crate::node::leave_at_once;
 use crate::starter::Starter;
 use meeting::Met;
+use std::io::Write;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use weft_base::job::{Block, Job, Report};
 use weft_base::settings;
 use weft_diagnose::Form;
 use weft_mpi::host::{Alone, Host};
 use weft_pmi::{Client, Facts, Limits};
+use weft_sys::process::unread;
 
 /// Exit code of a rank that cannot take part in its job.
 const UNABLE: i32 = 70;
+/// How long the launcher may take to read what a rank has printed, before it is asked to end the job.
+const READING: Duration = Duration::from_secs(1);
 /// How long the launcher may take for an answer that needs no other rank.
 const ANSWER: Duration = Duration::from_secs(60);
 
@@ -43,7 +48,8 @@ pub fn join(facts: &Facts) -> Result<(Job, &'static Launcher), String> {
     let met = if client.size() > 1 { meeting::connect(&client, limit) } else { Ok(Met::alone()) };
     let met = met.unwrap_or_else(|message| {
         // The others may wait for this rank, and not every launcher ends them with it.
-        eprintln!("weft: rank {} of {} cannot take part in the job: {message}", client.rank(), client.size());
+        say(&format!("rank {} of {} cannot take part in the job: {message}", client.rank(), client.size()));
+        wait_until_read();
         client.abort(UNABLE, "a rank cannot take part in the job");
         leave_at_once(UNABLE)
     });
@@ -73,6 +79,20 @@ fn describe(client: &Client) -> Job {
         verbose: false,
         id: 0,
         parent: None,
+    }
+}
+
+/// Prints a report with one write, so that what other ranks print is not in the middle of it.
+fn say(text: &str) {
+    let _ = std::io::stderr().write_all(format!("weft: {text}\n").as_bytes());
+}
+
+/// Waits a while for the launcher to read what was written: one that is asked to end the job, as Hydra is, drops the rest.
+fn wait_until_read() {
+    let until = Instant::now() + READING;
+    let is_read = || unread(std::io::stdout().as_fd()) == 0 && unread(std::io::stderr().as_fd()) == 0;
+    while !is_read() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -112,21 +132,19 @@ impl Starter for Launcher {
             Report::Abort { rank, code, message } => {
                 let who = rank
                     .map_or_else(|| "a thread that belongs to no rank".into(), |rank| format!("rank {rank}"));
-                eprintln!("weft: {who} on {host} aborted the job with code {code}: {message}");
+                say(&format!("{who} on {host} aborted the job with code {code}: {message}"));
             }
             Report::RankFailed { rank, code, message } => {
-                eprintln!(
-                    "weft: rank {rank} on {host} {message}; the job ends with exit code {}",
-                    code & 0xff
-                );
+                say(&format!("rank {rank} on {host} {message}; the job ends with exit code {}", code & 0xff));
             }
-            Report::Failed { message } => eprintln!("weft: {message}"),
+            Report::Failed { message } => say(message),
             _ => {}
         }
     }
 
     fn end_job(&self, code: i32) {
         if !self.has_finished.load(Ordering::Acquire) {
+            wait_until_read();
             self.client.abort(code, "see the report on standard error");
         }
     }
@@ -135,7 +153,7 @@ impl Starter for Launcher {
         if !self.has_finished.swap(true, Ordering::AcqRel)
             && let Err(message) = self.client.finish()
         {
-            eprintln!("weft: {message}");
+            say(&message);
         }
     }
 

@@ -1,5 +1,7 @@
 //! Facts about the process and its kernel threads.
-#![allow(unsafe_code)] // Plain system calls, and one that writes a limit.
+#![allow(unsafe_code)] // Plain system calls, and some that write what they tell.
+
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Returns the kernel's number of the calling kernel thread. In a rank this is the worker's, and may change at any
 /// call that waits.
@@ -12,6 +14,25 @@ pub fn kernel_thread_id() -> u32 {
 pub fn end_with_parent() {
     // SAFETY: no pointers are passed.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+}
+
+/// Returns how many of the bytes written to a descriptor the other end has not read yet, if it is a pipe or a local socket.
+pub fn unread(descriptor: BorrowedFd<'_>) -> usize {
+    let fd = descriptor.as_raw_fd();
+    // SAFETY: all zero is a valid `stat`, and the calls write to what they are given only.
+    unsafe {
+        let mut stat = core::mem::zeroed::<libc::stat>();
+        let mut bytes: libc::c_int = 0;
+        if libc::fstat(fd, &mut stat) != 0 {
+            return 0;
+        }
+        let question = match stat.st_mode & libc::S_IFMT {
+            libc::S_IFIFO => libc::FIONREAD,
+            libc::S_IFSOCK => libc::TIOCOUTQ,
+            _ => return 0,
+        };
+        if libc::ioctl(fd, question, &raw mut bytes) == 0 { bytes.max(0) as usize } else { 0 }
+    }
 }
 
 /// What a kernel thread does.
@@ -167,4 +188,26 @@ pub fn spawn_apart(
     // SAFETY: no thread was made, so the box is still ours.
     drop(unsafe { Box::from_raw(argument.cast::<Work>()) });
     Err(std::io::Error::from_raw_os_error(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn what_the_other_end_has_not_read_is_counted() {
+        let (mut reader, mut writer) = std::io::pipe().unwrap();
+        writer.write_all(b"abc").unwrap();
+        assert_eq!(unread(writer.as_fd()), 3);
+        reader.read_exact(&mut [0; 3]).unwrap();
+        assert_eq!(unread(writer.as_fd()), 0);
+        let (mut far, mut near) = std::os::unix::net::UnixStream::pair().unwrap();
+        near.write_all(b"abc").unwrap();
+        assert!(unread(near.as_fd()) > 0);
+        far.read_exact(&mut [0; 3]).unwrap();
+        assert_eq!(unread(near.as_fd()), 0);
+        assert_eq!(unread(std::fs::File::open("/dev/null").unwrap().as_fd()), 0);
+    }
 }
