@@ -132,11 +132,11 @@ class Cluster:
         front = self.pids.get(FRONT)
         if front:
             # What was started on the front host is not in a process namespace of its own.
-            place = os.stat(f"/proc/{front}/ns/net").st_ino
-            for pid in in_namespace("net", place):
-                if pid not in (front, os.getpid()):
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(OSError):
+                for pid in in_namespace("net", os.stat(f"/proc/{front}/ns/net").st_ino):
+                    if pid not in (front, os.getpid()):
+                        with contextlib.suppress(ProcessLookupError):
+                            os.kill(pid, signal.SIGKILL)
         for holder in self.held.values():
             holder.kill()
         for holder in self.held.values():
