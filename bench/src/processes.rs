@@ -28,6 +28,8 @@ impl Pythons {
     /// # Errors
     /// Which command failed, and how.
     pub fn prepare(bin: &Path, out: &Path) -> Result<Self, String> {
+        // pip builds in a folder of its own.
+        let bin = std::path::absolute(bin).map_err(|error| format!("{}: {error}", bin.display()))?;
         let environment = |name: &str, install: &[&str]| {
             let home = out.join(name);
             let (python, ready) = (home.join("bin/python"), home.join("ready"));
@@ -42,7 +44,8 @@ impl Pythons {
         };
         Ok(Self {
             peers: environment("python-of-peers", &["numpy", MPI4PY])?,
-            own: environment("python", &["--no-binary=mpi4py", "numpy", MPI4PY])?,
+            // pip keeps what it has built, and would give out one that is linked with another installation's library.
+            own: environment("python", &["--no-cache-dir", "--no-binary=mpi4py", "numpy", MPI4PY])?,
         })
     }
 }
