@@ -235,6 +235,13 @@ pub enum Request {
         /// How many processes run each program, or why nothing was started.
         outcome: Result<Vec<u32>, String>,
     },
+    /// A job that was started has ended before it connected to those who have started it.
+    NotMet {
+        /// The port where they wait.
+        port: String,
+        /// What is known of its end.
+        reason: String,
+    },
 }
 
 /// What a node process reports. `Crash` and `Frame` are written by a signal handler (`weft-diagnose`), which formats

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use weft_sched::WaitSet;
 use weft_sync::Lock;
@@ -20,6 +21,7 @@ pub(crate) const TICKET: u8 = b't';
 /// Who has connected to a port and not been received.
 struct Queue {
     lines: Lock<VecDeque<Line>>,
+    is_closed: AtomicBool,
     waiting: WaitSet,
 }
 
@@ -122,7 +124,11 @@ impl Door {
     /// What the kernel says.
     pub fn open_port(&'static self) -> io::Result<Port> {
         let token = token()?;
-        let queue = Arc::new(Queue { lines: Lock::default(), waiting: WaitSet::new() });
+        let queue = Arc::new(Queue {
+            lines: Lock::default(),
+            is_closed: AtomicBool::new(false),
+            waiting: WaitSet::new(),
+        });
         self.state.lock().ports.insert(token.clone(), queue.clone());
         Ok(Port { token, queue })
     }
@@ -288,15 +294,26 @@ impl Port {
         &self.token
     }
 
-    /// Waits for somebody to connect.
-    pub fn accept(&self) -> Line {
+    /// Waits for somebody to connect; nobody will once the port is closed.
+    pub fn accept(&self) -> Option<Line> {
         loop {
-            awaiting(|| self.queue.waiting.wait(|| !self.queue.lines.lock().is_empty()));
+            let is_closed = || self.queue.is_closed.load(Ordering::Acquire);
+            let has_some = || is_closed() || !self.queue.lines.lock().is_empty();
+            awaiting(|| self.queue.waiting.wait(has_some));
+            if is_closed() {
+                return None;
+            }
             // Another rank may have been faster.
             if let Some(line) = self.queue.lines.lock().pop_front() {
-                return line;
+                return Some(line);
             }
         }
+    }
+
+    /// Ends the waits at the port.
+    pub fn close(&self) {
+        self.queue.is_closed.store(true, Ordering::Release);
+        self.queue.waiting.wake_all();
     }
 }
 
@@ -334,14 +351,19 @@ mod tests {
         let door = door().unwrap();
         let port = door.open_port().unwrap();
         let caller = connect(door.name(), port.token(), b"hello").unwrap();
-        let line = port.accept();
+        let line = port.accept().unwrap();
         assert_eq!(line.receive().unwrap(), b"hello");
         line.send(&[7; 100_000]).unwrap();
         assert_eq!(caller.receive().unwrap(), [7; 100_000]);
         drop(line);
         assert!(caller.receive().is_err());
-        // Who waits at a port that closes is refused, and so is who comes later.
+        // Who waits at a port that closes is refused, and so is who comes later; nobody is received any more.
         let waits = connect(door.name(), port.token(), b"").unwrap();
+        std::thread::scope(|scope| {
+            let received = scope.spawn(|| port.accept().and_then(|_| port.accept()).is_none());
+            port.close();
+            assert!(received.join().unwrap());
+        });
         let token = port.token().to_owned();
         drop(port);
         assert!(waits.receive().is_err());

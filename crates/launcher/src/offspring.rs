@@ -29,8 +29,14 @@ struct Started {
     /// Which node process wanted it.
     from: u32,
     is_answered: bool,
+    /// It will say nothing more.
+    is_silent: bool,
+    /// Where those wait who have started it.
+    port: String,
     /// How many node processes here are connected to its processes.
     ties: usize,
+    /// Whether any ever was.
+    has_met: bool,
     is_connected: bool,
     /// Nothing could be started, and whoever wanted it knows.
     is_refused: bool,
@@ -55,6 +61,7 @@ pub type News = (Vec<(i32, bool)>, Vec<(u32, Request)>);
 pub struct Answer {
     socket: UnixStream,
     wish: u64,
+    port: String,
 }
 
 /// Returns what of a command line holds for jobs that its ranks start.
@@ -159,7 +166,7 @@ pub fn commissioned() -> Option<Result<Task, Stop>> {
         _ => return Some(Err(Stop::new(1, "what is to be started makes no sense; install weft again"))),
     };
     let Commission { id, wish, spawn, options } = commission;
-    let mut answer = Answer { socket, wish };
+    let mut answer = Answer { socket, wish, port: spawn.port.clone() };
     let planned = plan_of(&options, &spawn.blocks).or_else(|stop| {
         // A program that cannot be threads is not to share processes either.
         let place = options.iter().position(|option| option == "--ranks-per-process").ok_or(stop)?;
@@ -182,7 +189,16 @@ pub fn commissioned() -> Option<Result<Task, Stop>> {
 impl Answer {
     /// Says that the programs run, each as so many processes, or why nothing does.
     pub fn give(&mut self, outcome: Result<Vec<u32>, String>) {
-        if let Ok(mut line) = serde_json::to_vec(&Request::Spawned { wish: self.wish, outcome }) {
+        self.say(&Request::Spawned { wish: self.wish, outcome });
+    }
+
+    /// Says that the programs have ended before they connected to those who wait for them.
+    pub fn take_back(&mut self, reason: String) {
+        self.say(&Request::NotMet { port: self.port.clone(), reason });
+    }
+
+    fn say(&mut self, request: &Request) {
+        if let Ok(mut line) = serde_json::to_vec(request) {
             line.push(b'\n');
             // Whoever wanted to know is gone if this fails.
             let _ = self.socket.write_all(&line);
@@ -229,6 +245,7 @@ impl Offspring {
     /// Starts what a rank of node process `from` wants. Returns the answer if there is one already: that it cannot be.
     pub fn begin(&mut self, from: u32, wish: u64, spawn: Spawn) -> Option<Request> {
         let id = plan::number_of_job();
+        let port = spawn.port.clone();
         let commission = Commission { id, wish, spawn, options: self.options.clone() };
         match std::env::current_exe().and_then(|program| start(program, &commission)) {
             Ok((child, socket)) => {
@@ -240,7 +257,10 @@ impl Offspring {
                     wish,
                     from,
                     is_answered: false,
+                    is_silent: false,
+                    port,
                     ties: 0,
+                    has_met: false,
                     is_connected: true,
                     is_refused: false,
                     has_ended: false,
@@ -256,15 +276,15 @@ impl Offspring {
 
     /// Returns where to listen for answers; -1 where none will come.
     pub fn sources(&self) -> Vec<RawFd> {
-        let source = |job: &Started| if job.is_answered { -1 } else { job.socket.as_raw_fd() };
+        let source = |job: &Started| if job.is_silent { -1 } else { job.socket.as_raw_fd() };
         self.jobs.iter().map(source).collect()
     }
 
-    /// Reads what a job's `mpirun` says; returns the answer, when it is complete, and the node process it is for.
-    fn read(&mut self, index: usize) -> Option<(u32, Request)> {
+    /// Reads what a job's `mpirun` says, for the node process that wanted the job.
+    fn read(&mut self, index: usize) -> Vec<(u32, Request)> {
         let job = &mut self.jobs[index];
         let mut buffer = [0; 4096];
-        let is_over = loop {
+        job.is_silent |= loop {
             match job.socket.read(&mut buffer) {
                 Ok(0) => break true,
                 Ok(length) => job.pending.extend_from_slice(&buffer[..length]),
@@ -272,24 +292,31 @@ impl Offspring {
                 Err(error) => break error.kind() != std::io::ErrorKind::WouldBlock,
             }
         };
-        let end = job.pending.iter().position(|byte| *byte == b'\n');
-        let answer = end.and_then(|end| serde_json::from_slice(&job.pending[..end]).ok());
-        if answer.is_none() && !is_over {
-            return None;
+        let mut said = Vec::new();
+        while let Some(end) = job.pending.iter().position(|byte| *byte == b'\n') {
+            said.extend(serde_json::from_slice(&job.pending[..end]).ok());
+            job.pending.drain(..=end);
         }
-        job.is_answered = true;
-        let lost = || Err("the mpirun of the new job has ended without an answer".into());
-        let answer = answer.unwrap_or_else(|| Request::Spawned { wish: job.wish, outcome: lost() });
-        if matches!(answer, Request::Spawned { outcome: Err(_), .. }) {
-            job.is_refused = true;
-            job.is_connected = false;
+        let lost = || "the mpirun of the new job has ended without an answer".to_owned();
+        if job.is_silent && !job.is_answered && said.is_empty() {
+            said.push(Request::Spawned { wish: job.wish, outcome: Err(lost()) });
+        } else if job.is_silent && !job.has_met && !job.is_refused && said.is_empty() {
+            said.push(Request::NotMet { port: job.port.clone(), reason: lost() });
         }
-        Some((job.from, answer))
+        for request in &said {
+            job.is_answered = true;
+            if matches!(request, Request::Spawned { outcome: Err(_), .. } | Request::NotMet { .. }) {
+                job.is_refused = true;
+                job.is_connected = false;
+            }
+        }
+        said.into_iter().map(|request| (job.from, request)).collect()
     }
 
     /// Notes that a node process is, or is no more, connected to a job.
     pub fn note(&mut self, id: u64, is_connected: bool) {
         for job in self.jobs.iter_mut().filter(|job| job.id == id) {
+            job.has_met |= is_connected;
             job.ties = if is_connected { job.ties + 1 } else { job.ties.saturating_sub(1) };
             job.is_connected = job.ties > 0;
         }
@@ -309,7 +336,7 @@ impl Offspring {
             }
             // First, so that nothing is said after it was read for the last time.
             let status = self.jobs[index].child.try_wait().ok().flatten();
-            if !self.jobs[index].is_answered {
+            if !self.jobs[index].is_silent {
                 answers.extend(self.read(index));
             }
             let Some(status) = status else { continue };

@@ -95,6 +95,12 @@ struct Supervisor<'a> {
     signalled: Option<i32>,
     findings_fail: bool,
     offspring: Offspring,
+    /// If this job was spawned: those who wait for it.
+    answer: Option<Answer>,
+    /// Whether its processes have connected to others.
+    has_met: bool,
+    /// What was said about the process with which the job's end began.
+    cause: Option<String>,
 }
 
 /// Starts a job and watches it until its processes are gone; returns the exit code.
@@ -180,6 +186,9 @@ pub fn run(plan: Plan, offspring: Offspring, mut answer: Option<Answer>) -> Resu
         signalled: None,
         findings_fail: plan.findings_fail,
         offspring,
+        answer,
+        has_met: false,
+        cause: None,
     };
     let code = supervisor.run(&signals);
     let until = Instant::now() + END_LIMIT;
@@ -590,7 +599,10 @@ impl Supervisor<'_> {
                     self.request(number, &refusal);
                 }
             }
-            Report::Met { job, is_connected } => self.offspring.note(job, is_connected),
+            Report::Met { job, is_connected } => {
+                self.has_met |= is_connected;
+                self.offspring.note(job, is_connected);
+            }
             Report::Frame { .. } | Report::CrashEnd | Report::Finding { .. } => {}
         }
     }
@@ -630,25 +642,31 @@ impl Supervisor<'_> {
                 } else {
                     ""
                 };
-                eprintln!("mpirun: {who} ended by {name}{remedy}");
+                self.blame(format!("{who} ended by {name}{remedy}"));
                 self.settle(128 + signal, GRACE);
             }
             (None, code) if node.kind == Kind::Threads => {
-                eprintln!("mpirun: {who} ended with exit code {code} and no report");
+                self.blame(format!("{who} ended with exit code {code} and no report"));
                 self.settle(if code == 0 { 1 } else { code }, GRACE);
             }
             (None, 0) if !node.is_attached => self.notice_absent(),
             (None, 0) => {
-                eprintln!(
-                    "mpirun: {who} ended by _exit(0) without MPI_Finalize; the job ends with exit code 1"
-                );
+                self.blame(format!(
+                    "{who} ended by _exit(0) without MPI_Finalize; the job ends with exit code 1"
+                ));
                 self.settle(1, GRACE);
             }
             (None, code) => {
-                eprintln!("mpirun: {who} ended with exit code {code}; the job ends with it");
+                self.blame(format!("{who} ended with exit code {code}; the job ends with it"));
                 self.settle(code, GRACE);
             }
         }
+    }
+
+    /// Says which process ends the job, and how.
+    fn blame(&mut self, text: String) {
+        eprintln!("mpirun: {text}");
+        self.cause.get_or_insert(text);
     }
 
     /// Ends a job some of whose programs use MPI and wait for others that have ended without.
@@ -657,10 +675,10 @@ impl Supervisor<'_> {
         let absent = self.nodes.iter().find(is_absent).map(|node| (node.kind, node.host.clone()));
         let waits = self.nodes.iter().any(|node| node.is_attached);
         if let (Some((Kind::Program { rank, .. }, host)), true, None) = (absent, waits, self.code) {
-            eprintln!(
-                "mpirun: rank {rank} on {host} ended without calling MPI_Init, and others have called it; start only programs \
+            self.blame(format!(
+                "rank {rank} on {host} ended without calling MPI_Init, and others have called it; start only programs \
                  that use MPI, or none"
-            );
+            ));
             self.settle(1, GRACE);
         }
     }
@@ -670,6 +688,12 @@ impl Supervisor<'_> {
         self.printer.finish();
         self.printer.sum_up();
         let code = self.code.filter(|code| *code != 0).or(self.late_code).unwrap_or(0);
+        if let Some(answer) = self.answer.as_mut().filter(|_| !self.has_met) {
+            let cause = self.cause.as_deref().unwrap_or("no process has called MPI_Init");
+            answer.take_back(format!(
+                "the new job has ended with exit code {code} before it was connected: {cause}"
+            ));
+        }
         let fails = code == 0 && self.findings_fail && self.printer.findings() > 0;
         if fails { FINDINGS } else { code }
     }

@@ -17,8 +17,14 @@ use weft_base::{Error, In, Out, Result, abi};
 use weft_door::{Line, NameRefused, Port, door};
 use weft_sync::Lock;
 
+/// A port that is open, and why nobody will come any more, once that is known.
+struct Open {
+    port: Port,
+    refusal: Lock<Option<String>>,
+}
+
 /// The ports of this node process, by name.
-static PORTS: Lock<Option<HashMap<String, Arc<Port>>>> = Lock::new(None);
+static PORTS: Lock<Option<HashMap<String, Arc<Open>>>> = Lock::new(None);
 
 /// What a port's name begins with.
 const SCHEME: &str = "weft:";
@@ -35,8 +41,18 @@ pub(crate) fn open() -> Result<String> {
     let door = door().map_err(no_door)?;
     let port = door.open_port().map_err(no_door)?;
     let name = format!("{SCHEME}{}:{}", door.name(), port.token());
-    PORTS.lock().get_or_insert_default().insert(name.clone(), Arc::new(port));
+    let open = Open { port, refusal: Lock::default() };
+    PORTS.lock().get_or_insert_default().insert(name.clone(), Arc::new(open));
     Ok(name)
+}
+
+/// Says why those who are waited for at a port will not come: the wait ends with that.
+pub fn refuse(name: &str, reason: String) {
+    let open = PORTS.lock().as_ref().and_then(|ports| ports.get(name).cloned());
+    if let Some(open) = open {
+        *open.refusal.lock() = Some(reason);
+        open.port.close();
+    }
 }
 
 /// Closes a port; returns whether it was open.
@@ -55,10 +71,14 @@ fn unknown(name: &str) -> Error {
 /// Waits at a port of this process.
 ///
 /// # Errors
-/// `MPI_ERR_PORT` if it is none.
+/// `MPI_ERR_PORT` if it is none; `MPI_ERR_SPAWN` if it was opened for a job that has ended.
 pub(crate) fn wait_at(name: &str) -> Result<Line> {
-    let port = PORTS.lock().as_ref().and_then(|ports| ports.get(name).cloned());
-    Ok(port.ok_or_else(|| unknown(name))?.accept())
+    let open = PORTS.lock().as_ref().and_then(|ports| ports.get(name).cloned());
+    let open = open.ok_or_else(|| unknown(name))?;
+    open.port.accept().ok_or_else(|| {
+        let refusal = open.refusal.lock().clone();
+        Error::new(MPI_ERR_SPAWN, refusal.unwrap_or_else(|| "the new job has ended".into()))
+    })
 }
 
 /// Connects to a port.

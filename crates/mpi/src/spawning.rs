@@ -69,14 +69,14 @@ fn begin(blocks: Result<Vec<SpawnBlock>>, errors: &mut Vec<c_int>) -> Result<Lin
     let port = ports::open()?;
     let started = host().spawn(Spawn { blocks, port: port.clone() });
     let line = started.and_then(|started| {
+        let line = ports::wait_at(&port)?;
+        Talk::receive(&line)?;
         errors.clear();
         for (block, &wanted) in wanted.iter().enumerate() {
             let ranks = started.get(block).copied().unwrap_or(0).min(wanted);
             let state = |rank| if rank < ranks { MPI_SUCCESS } else { MPI_ERR_SPAWN };
             errors.extend((0..wanted).map(state));
         }
-        let line = ports::wait_at(&port)?;
-        Talk::receive(&line)?;
         Ok(line)
     });
     ports::close(&port);
@@ -112,11 +112,18 @@ fn spawn(
     let mut errors = Vec::new();
     let begun = (local.values.rank == root).then(|| begin(blocks(), &mut errors));
     share_errors(&local, root, &mut errors)?;
+    let talk = begun.as_ref().map(|line| line.as_ref().map(|line| line as &dyn Talk).map_err(Error::clone));
+    let built = bridges::build(&local, root, talk, true);
+    if built.is_err() {
+        errors.fill(MPI_ERR_SPAWN);
+    }
     if !array_of_errcodes.is_null() {
         errors.iter().enumerate().for_each(|(place, &error)| array_of_errcodes.set_at(place, error));
     }
-    let talk = begun.as_ref().map(|line| line.as_ref().map(|line| line as &dyn Talk).map_err(Error::clone));
-    let (values, tie) = bridges::build(&local, root, talk, true)?;
+    let (values, tie) = built.map_err(|error| match error.class {
+        MPI_ERR_PORT => Error::new(MPI_ERR_SPAWN, format!("the new job was lost in MPI_Init: {error}")),
+        _ => error,
+    })?;
     publish(process, Communicator::new(values, local.error_handler()), intercomm);
     drop(tie);
     Ok(())
@@ -125,7 +132,8 @@ fn spawn(
 /// `MPI_Comm_spawn`
 ///
 /// # Errors
-/// `MPI_ERR_SPAWN` if no process, or not as many as wanted, could be started, and then nothing is started;
+/// `MPI_ERR_SPAWN` if no process, or not as many as wanted, could be started, and then nothing is started; also if the new
+/// processes end before their `MPI_Init` is over;
 /// `MPI_ERR_COMM`, `MPI_ERR_ROOT`; from the root process's arguments `MPI_ERR_ARG`, `MPI_ERR_INFO`. All ranks get an error.
 pub fn comm_spawn(
     command: In<c_char>,

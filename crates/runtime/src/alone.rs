@@ -55,12 +55,21 @@ pub fn spawn(spawn: Spawn) -> Result<Vec<u32>> {
     line.push(b'\n');
     near.write_all(&line).map_err(refused)?;
     let mut answer = String::new();
-    let read = BufReader::new(&near).read_line(&mut answer);
+    let mut says = BufReader::new(near);
+    let read = says.read_line(&mut answer);
     let outcome = match (read, serde_json::from_str(&answer)) {
         (Ok(_), Ok(Request::Spawned { outcome, .. })) => outcome,
         _ => Err("mpirun, which starts programs, has ended without an answer".into()),
     };
-    // What remains of it when it ends is collected; without a thread for that, when this process ends.
-    let _ = weft_sys::process::spawn_apart("weft-child", 64 << 10, move || _ = child.wait());
+    // It may say later that nobody will connect. What remains of it when it ends is collected; without a thread for that,
+    // when this process ends.
+    let _ = weft_sys::process::spawn_apart("weft-child", 64 << 10, move || {
+        for line in says.lines().map_while(std::io::Result::ok) {
+            if let Ok(Request::NotMet { port, reason }) = serde_json::from_str(&line) {
+                weft_mpi::ports::refuse(&port, reason);
+            }
+        }
+        let _ = child.wait();
+    });
     outcome.map_err(|reason| Error::new(MPI_ERR_SPAWN, reason))
 }

@@ -87,6 +87,7 @@ impl Control {
                         flush();
                         leave_at_once(code)
                     }
+                    Ok(Some(Request::NotMet { port, reason })) => weft_mpi::ports::refuse(&port, reason),
                     // The book is asked for before anybody serves.
                     Ok(Some(Request::Book { .. } | Request::Spawned { .. }) | None) | Err(_) => {}
                 }
