@@ -345,6 +345,13 @@ pub enum Report {
         /// What, where, which value, what to do.
         message: String,
     },
+    /// What the node process has sent to other hosts; with setting `net-counts`, before [`Report::Ended`].
+    Sent {
+        /// How many messages of ranks, and how many of collectives.
+        messages: [u64; 2],
+        /// How many bytes of payload.
+        bytes: u64,
+    },
     /// All ranks have ended.
     Ended {
         /// The exit code of the first failing rank, or 0.

@@ -1,7 +1,7 @@
 //! Prints what a node process reports, for people.
 
 use crate::symbols::Symbols;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use weft_base::job::{Place, RankState, Report};
 use weft_diagnose::signals;
@@ -20,6 +20,8 @@ pub struct Printer {
     in_crash: bool,
     /// What checking mode has found: the text, and the ranks that noticed it, each as often as it did.
     findings: HashMap<String, Vec<u32>>,
+    /// What the hosts have sent to each other, if they count: messages of ranks, of collectives, bytes.
+    sent: BTreeMap<String, [u64; 3]>,
 }
 
 /// Returns a signal's name and number.
@@ -123,6 +125,10 @@ impl Printer {
             }
             Report::Finding { rank, message, calls } => self.finding(*rank, message, calls),
             Report::Failed { message } => eprintln!("mpirun: {message}"),
+            Report::Sent { messages, bytes } => {
+                let sums = self.sent.entry(host.into()).or_default();
+                sums.iter_mut().zip([messages[0], messages[1], *bytes]).for_each(|(sum, one)| *sum += one);
+            }
             Report::Ended { .. }
             | Report::Attached
             | Report::Listening { .. }
@@ -190,8 +196,19 @@ impl Printer {
         self.findings.len()
     }
 
-    /// Sums up the findings, if there are any.
+    /// Sums up what was counted and what was found, if anything was.
     pub fn sum_up(&self) {
+        let line = |[ranks, collectives, bytes]: [u64; 3]| {
+            format!("{ranks} messages of ranks and {collectives} of collectives, {bytes} bytes")
+        };
+        if self.sent.len() > 1 {
+            let mut all = [0; 3];
+            for (host, sums) in &self.sent {
+                eprintln!("mpirun: {host} has sent to other hosts: {}", line(*sums));
+                all.iter_mut().zip(sums).for_each(|(all, sum)| *all += sum);
+            }
+            eprintln!("mpirun: {} hosts have sent to each other: {}", self.sent.len(), line(all));
+        }
         if self.findings.is_empty() {
             return;
         }

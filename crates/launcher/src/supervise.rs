@@ -544,7 +544,10 @@ impl Supervisor<'_> {
     fn judge(&mut self, number: u32, report: Report) {
         let Some(node) = self.nodes.get_mut(number as usize) else { return };
         if self.code.is_none()
-            || matches!(report, Report::Frame { .. } | Report::CrashEnd | Report::Finding { .. })
+            || matches!(
+                report,
+                Report::Frame { .. } | Report::CrashEnd | Report::Finding { .. } | Report::Sent { .. }
+            )
         {
             self.printer.print(&report, &node.host);
         }
@@ -603,7 +606,7 @@ impl Supervisor<'_> {
                 self.has_met |= is_connected;
                 self.offspring.note(job, is_connected);
             }
-            Report::Frame { .. } | Report::CrashEnd | Report::Finding { .. } => {}
+            Report::Frame { .. } | Report::CrashEnd | Report::Finding { .. } | Report::Sent { .. } => {}
         }
     }
 

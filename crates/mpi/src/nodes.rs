@@ -9,7 +9,7 @@ use weft_coll::hier::Exchange;
 use weft_comm::Group;
 use weft_local::{Options, Segment, SegmentDevice};
 use weft_sched::{Source, Traffic};
-use weft_transport::{Device, Node, Nodes, Places};
+use weft_transport::{Device, Node, Nodes, Outbound, Places};
 
 static NODES: OnceLock<&'static Nodes> = OnceLock::new();
 static EXCHANGE: OnceLock<&'static Exchange> = OnceLock::new();
@@ -31,7 +31,7 @@ fn begin(nodes: &'static Nodes, host_of: impl Fn(Node) -> u32) {
     let _ = NODES.set(nodes);
     weft_sched::set_source(&Outside, nodes.device().is_crowded());
     // Without the threads of further devices messages wait until a rank polls; nothing else depends on them.
-    let _ = nodes.keep();
+    let _ = nodes.keep(weft_sched::watched_poll);
 }
 
 /// Returns the way to other node processes; a job that has only this one begins to have it.
@@ -88,6 +88,11 @@ pub fn leave() {
     if let Some(nodes) = nodes() {
         nodes.device().leave();
     }
+}
+
+/// Returns what was sent to other hosts, if there are other node processes.
+pub fn outbound() -> Option<Outbound> {
+    nodes().map(|nodes| nodes.device().outbound())
 }
 
 /// Tells whether not all ranks of a group are in one node process.

@@ -6,7 +6,7 @@ use crate::door::Door;
 use crate::frame::{HEAD, Kind, take};
 use crate::handshake::{Nonce, Pair, Secret};
 use crate::link::{Incoming, Item, Link, Placing, Stage, send_short};
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, sockopt};
@@ -19,7 +19,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 use weft_sync::{CachePadded, Lock};
 use weft_transport::{
-    Arriving, Capabilities, Channel, Device, Handler, MAX_HEADER, Nobody, Node, Placement, Refusal,
+    Arriving, Capabilities, Channel, Device, Handler, MAX_HEADER, Nobody, Node, Outbound, Placement, Refusal,
+    Traffic,
 };
 
 /// How many connections are looked at without asking which have something.
@@ -128,8 +129,6 @@ impl Listener {
             scratches: Lock::default(),
             sleepers: Lock::new(0),
             sleeping: AtomicU32::new(0),
-            messages: Default::default(),
-            bytes: AtomicU64::new(0),
         })
     }
 }
@@ -170,8 +169,6 @@ pub struct TcpDevice {
     scratches: Lock<Vec<Box<[u8]>>>,
     sleepers: Lock<u32>,
     sleeping: AtomicU32,
-    messages: [AtomicU64; Channel::ALL.len()],
-    bytes: AtomicU64,
 }
 
 fn index(node: Node, channel: Channel) -> u32 {
@@ -233,16 +230,6 @@ impl TcpDevice {
 
     pub(crate) fn is_lost(&self, node: Node) -> bool {
         self.peers[node as usize].lost.get().is_some()
-    }
-
-    /// Returns how many messages were sent on a channel.
-    pub fn messages(&self, channel: Channel) -> u64 {
-        self.messages[channel as usize].load(Ordering::Relaxed)
-    }
-
-    /// Returns how many bytes of payload were sent.
-    pub fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
     }
 
     /// Returns how many connections of strangers were refused.
@@ -354,7 +341,7 @@ impl TcpDevice {
         channel: Channel,
         peer: &Peer,
         item: impl FnOnce() -> Item,
-        cost: usize,
+        (cost, bytes): (usize, u64),
     ) -> Result<(), Refusal> {
         let link = &peer.links[channel as usize];
         let mut out = link.out.lock();
@@ -368,6 +355,7 @@ impl TcpDevice {
         if !out.push(item, cost) {
             return Err(Refusal::Full);
         }
+        out.accept(bytes);
         let dials = out.stage == Stage::Absent;
         if dials {
             out.stage = Stage::Dialling;
@@ -563,6 +551,7 @@ impl TcpDevice {
                 }
                 let token = placing.token;
                 incoming.placing = None;
+                incoming.messages += 1;
                 if let Some(token) = token {
                     handler.placed(from, channel, token);
                 }
@@ -703,7 +692,10 @@ impl Device for TcpDevice {
         let clear = {
             let mut out = link.out.lock();
             let clear = out.is_clear() && peer.lost.get().is_none();
-            out.busy |= clear;
+            if clear {
+                out.busy = true;
+                out.accept(payload.len() as u64);
+            }
             clear
         };
         if clear && let Some(socket) = link.socket.get() {
@@ -724,11 +716,9 @@ impl Device for TcpDevice {
                 self.send_waiting(to, channel, link);
             }
         } else {
-            let cost = HEAD + header.len() + payload.len();
+            let cost = (HEAD + header.len() + payload.len(), payload.len() as u64);
             self.queue(to, channel, peer, || Item::copy(Kind::Short, header, payload, 0), cost)?;
         }
-        self.messages[channel as usize].fetch_add(1, Ordering::Relaxed);
-        self.bytes.fetch_add(payload.len() as u64, Ordering::Relaxed);
         Ok(())
     }
 
@@ -742,10 +732,7 @@ impl Device for TcpDevice {
         token: u64,
     ) -> Result<(), Refusal> {
         let peer = self.peer(to, header)?;
-        self.queue(to, channel, peer, || Item::memory(header, address, bytes, token), 0)?;
-        self.messages[channel as usize].fetch_add(1, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        Ok(())
+        self.queue(to, channel, peer, || Item::memory(header, address, bytes, token), (0, bytes))
     }
 
     unsafe fn read(&self, _peer: Node, _address: u64, _target: *mut u8, _bytes: u64) -> Result<(), Refusal> {
@@ -802,6 +789,45 @@ impl Device for TcpDevice {
         if self.sleeping.load(Ordering::SeqCst) > 0 {
             let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
         }
+    }
+
+    fn rest(&self) -> Option<Traffic> {
+        let mut traffic = Traffic::default();
+        let others = self.peers.iter().enumerate().filter(|&(node, _)| node as Node != self.node);
+        for (_, peer) in others.filter(|(_, peer)| peer.lost.get().is_none()) {
+            let ended = peer.ended.load(Ordering::Acquire);
+            for link in &peer.links {
+                let sent = {
+                    let out = link.out.lock();
+                    if out.busy || !out.is_empty() {
+                        return None;
+                    }
+                    out.messages
+                };
+                // Nobody delivers while this is held. What the kernel still has is missing from what was received.
+                let incoming = link.incoming.try_lock()?;
+                if incoming.placing.is_some() {
+                    return None;
+                }
+                if !ended {
+                    traffic.sent += sent;
+                    traffic.received += incoming.messages;
+                }
+            }
+        }
+        (self.pending.load(Ordering::SeqCst) == 0).then_some(traffic)
+    }
+
+    fn outbound(&self) -> Outbound {
+        let mut outbound = Outbound::default();
+        for peer in &self.peers {
+            for (link, messages) in peer.links.iter().zip(&mut outbound.messages) {
+                let out = link.out.lock();
+                *messages += out.messages;
+                outbound.bytes += out.bytes;
+            }
+        }
+        outbound
     }
 
     fn leave(&self) {

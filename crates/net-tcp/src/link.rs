@@ -143,6 +143,9 @@ pub struct Out {
     queue: VecDeque<Item>,
     copied: usize,
     started: usize,
+    /// How many messages were accepted, and how many bytes of payload.
+    pub messages: u64,
+    pub bytes: u64,
     /// Somebody sends.
     pub busy: bool,
     /// The poll is told when there is room.
@@ -155,6 +158,12 @@ impl Out {
     /// Tells whether a message may go straight to the socket.
     pub fn is_clear(&self) -> bool {
         self.stage == Stage::Open && !self.busy && self.queue.is_empty()
+    }
+
+    /// Counts a message that was accepted.
+    pub fn accept(&mut self, bytes: u64) {
+        self.messages += 1;
+        self.bytes += bytes;
     }
 
     /// Tells whether nothing waits.
@@ -253,6 +262,8 @@ pub struct Incoming {
     /// The beginning of a frame.
     pub kept: Vec<u8>,
     pub placing: Option<Placing>,
+    /// How many messages have arrived whole.
+    pub messages: u64,
     /// The peer has said that it ends.
     pub ended: bool,
     /// Nothing is to be delivered any more.
@@ -276,6 +287,8 @@ impl Default for Link {
             queue: VecDeque::new(),
             copied: 0,
             started: 0,
+            messages: 0,
+            bytes: 0,
             busy: false,
             armed: false,
             broken: None,

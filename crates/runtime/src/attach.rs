@@ -6,7 +6,7 @@
 
 use crate::findings;
 use crate::handover::{self, Received};
-use crate::node::{flush, leave_at_once};
+use crate::node::{flush, leave_at_once, sent};
 use crate::pmi::{self, Launcher};
 use crate::starter::Starter;
 use core::ffi::{c_int, c_void};
@@ -62,6 +62,7 @@ extern "C" fn ending(code: c_int, _: *mut c_void) {
     match missing {
         None => {
             weft_mpi::nodes::leave();
+            sent().iter().for_each(|report| starter.report(report));
             starter.report(&Report::Ended { code });
             starter.finished();
         }

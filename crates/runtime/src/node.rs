@@ -21,6 +21,13 @@ pub fn flush() {
     unsafe { libc::fflush(core::ptr::null_mut()) };
 }
 
+/// Says what was sent to other hosts, if that is counted.
+pub fn sent() -> Option<Report> {
+    let counted = weft_base::settings::NET_COUNTS.get() != 0;
+    let sent = weft_mpi::nodes::outbound().filter(|_| counted)?;
+    Some(Report::Sent { messages: sent.messages, bytes: sent.bytes })
+}
+
 /// Runs the ranks of the node process that `arguments[1]`, a [`Handover`](weft_base::job::Handover), describes; returns the exit code.
 pub fn main(arguments: &[String], hooks: &'static NodeHooks) -> i32 {
     let Some(argument) = arguments.get(1) else {
@@ -51,6 +58,7 @@ pub fn main(arguments: &[String], hooks: &'static NodeHooks) -> i32 {
     flush();
     // Whatever the code: all ranks had done with MPI, and what they have sent may still be on its way.
     weft_mpi::nodes::leave();
+    sent().iter().for_each(|report| control.send(report));
     control.send(&Report::Ended { code });
     job::forget();
     leave_at_once(code)

@@ -70,12 +70,22 @@ pub fn on_rest(report: fn(Rest)) {
 /// One poll by a thread that is asleep as far as others can see, or that is no rank's.
 pub(crate) struct Polling;
 
+/// Makes a poll of a thread that is no rank's and that looks for wake-ups from outside beside the scheduler, so that the
+/// process is not taken to rest meanwhile. Returns whether there was anything.
+pub fn watched_poll(poll: &dyn Fn() -> bool) -> bool {
+    Polling::make(poll)
+}
+
 impl Polling {
     /// Polls. Returns whether there was anything.
     pub(crate) fn poll(source: &dyn idle::Source) -> bool {
+        Self::make(&|| source.poll())
+    }
+
+    fn make(poll: &dyn Fn() -> bool) -> bool {
         POLLING.fetch_add(1, Ordering::SeqCst);
         let _under_way = Self;
-        let found = source.poll();
+        let found = poll();
         if found {
             FOUND.fetch_add(1, Ordering::SeqCst);
         }

@@ -44,7 +44,7 @@ mod wait_set;
 mod worker;
 
 #[cfg(not(loom))]
-pub use census::{Rest, Traffic, count_all_threads, on_rest, rest, rest_or_tell};
+pub use census::{Rest, Traffic, count_all_threads, on_rest, rest, rest_or_tell, watched_poll};
 #[cfg(not(loom))]
 pub use foreign::{announce, any_announced, inherit, withdraw};
 #[cfg(not(loom))]

@@ -31,6 +31,7 @@ pub fn suite(make: impl Fn(u32) -> Vec<Box<dyn Device>>) {
     senders_side_by_side(&make(3));
     sleep_and_arrivals(&make(2));
     sleep_and_wake(&make(2));
+    rest_and_traffic(&make(3));
 }
 
 type Devices = [Box<dyn Device>];
@@ -278,6 +279,59 @@ pub fn long_messages(devices: &Devices) {
     for (from, to, channel, token) in tokens {
         assert_eq!(recorders[from as usize].records().sent[&(to, channel, token)], 1, "reported once");
     }
+}
+
+/// Checks of a device that says what rests in it that no message is ever forgotten: as long as one has not arrived, somebody
+/// does not rest or more has been sent than received; once all have, all rest and both are equal.
+pub fn rest_and_traffic(devices: &Devices) {
+    let all_rest = || {
+        let rests: Option<Vec<_>> = devices.iter().map(|device| device.rest()).collect();
+        rests.is_some_and(|rests| {
+            rests.iter().map(|rest| rest.sent).sum::<u64>()
+                == rests.iter().map(|rest| rest.received).sum::<u64>()
+        })
+    };
+    if devices.iter().all(|device| device.rest().is_none()) {
+        return;
+    }
+    assert!(all_rest(), "nothing was sent");
+    let nodes = devices.len() as u32;
+    let recorders = recorders(devices);
+    let pairs: Vec<_> = pairs(nodes).collect();
+    let (data, mut random, mut sent) = (fill(70_000, 0, Channel::Collective, 0), Random::new(7), 0);
+    for number in 0..400u32 {
+        if random.below(3) == 0 {
+            let node = random.below(u64::from(nodes)) as usize;
+            devices[node].poll(&recorders[node]);
+        } else {
+            let (from, to) = pairs[random.below(pairs.len() as u64) as usize];
+            let channel = Channel::ALL[random.below(2) as usize];
+            let (device, head) = (&devices[from as usize], header(number, 8));
+            let accepted = if random.below(2) == 0 {
+                device.send(to, channel, &head, &data[..random.below(200) as usize])
+            } else {
+                let bytes = random.below(data.len() as u64);
+                // SAFETY: the memory stays until the end, when all that was started has arrived.
+                unsafe { device.start(to, channel, &head, data.as_ptr(), bytes, u64::from(number)) }
+            };
+            sent += usize::from(accepted.is_ok());
+        }
+        let arrived = recorders.iter().map(Recorder::count).sum::<usize>();
+        assert!(arrived == sent || !all_rest(), "{} of {sent} messages are forgotten", sent - arrived);
+    }
+    while recorders.iter().map(Recorder::count).sum::<usize>() < sent {
+        assert!(!all_rest(), "a message is forgotten");
+        poll_all(devices, &recorders);
+    }
+    for _ in 0..10_000 {
+        if !poll_all(devices, &recorders) && all_rest() {
+            return;
+        }
+    }
+    panic!(
+        "all has arrived, and they do not rest: {:?}",
+        devices.iter().map(|d| d.rest()).collect::<Vec<_>>()
+    );
 }
 
 /// Checks that a receiver may take less than the whole of a message, and that what follows is not disturbed.

@@ -42,6 +42,15 @@ pub struct Traffic {
     pub received: u64,
 }
 
+/// What was sent to other hosts since the beginning.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Outbound {
+    /// How many messages, by [`Channel`].
+    pub messages: [u64; Channel::ALL.len()],
+    /// How many bytes of payload, on all channels.
+    pub bytes: u64,
+}
+
 /// Why a message was not taken. The caller still has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refusal {
@@ -198,9 +207,14 @@ pub trait Device: Send + Sync {
     /// Returns what went through, if nothing rests in the device now: nothing that has arrived and was not delivered, nothing
     /// that was started and has not left. `None` if something does, or if a device cannot tell. Once all processes of a job
     /// rest, the sums of both numbers over all of them are equal; what has been sent and neither been received nor is seen
-    /// by the receiver to have arrived makes them differ.
+    /// by the receiver to have arrived makes them differ. Peers that have ended count no more.
     fn rest(&self) -> Option<Traffic> {
         None
+    }
+
+    /// Returns what was sent to other hosts since the beginning; nothing where the device does not leave the host.
+    fn outbound(&self) -> Outbound {
+        Outbound::default()
     }
 
     /// Says that this process ends in order: its end is no loss to its peers, which still get what it has sent.

@@ -11,6 +11,9 @@ const IMPATIENCE: Duration = Duration::from_millis(1);
 /// The stack of a keeper, which runs handlers.
 const STACK: usize = 256 << 10;
 
+/// Makes a poll, and returns whether anything happened.
+pub type Watch = fn(&dyn Fn() -> bool) -> bool;
+
 /// The way to the other node processes, shared by the layers above, each of which serves its own [`Channel`].
 pub struct Nodes {
     routes: Routes,
@@ -34,11 +37,12 @@ impl Nodes {
     }
 
     /// Starts the threads that keep all devices but for the first (see [`Routes::keep`]), now and when one is added. Threads
-    /// that ranks create belong to ranks, so this is to be called before there are ranks.
+    /// that ranks create belong to ranks, so this is to be called before there are ranks. `watch` makes every poll of
+    /// theirs, and returns what it returns: for who must know that they are at work.
     ///
     /// # Errors
     /// What the kernel says if it makes no thread.
-    pub fn keep(&'static self) -> std::io::Result<()> {
+    pub fn keep(&'static self, watch: Watch) -> std::io::Result<()> {
         let (sender, receiver) = channel();
         (1..self.routes.devices()).for_each(|device| _ = sender.send(device));
         if self.keepers.set(sender).is_err() {
@@ -46,7 +50,8 @@ impl Nodes {
         }
         let serve = move || {
             for device in receiver {
-                let keep = move || self.routes.keep(device, &|| self.poll_for_keeper(), &|| self.is_idle());
+                let see = move || watch(&|| self.poll_for_keeper());
+                let keep = move || self.routes.keep(device, &see, &|| self.is_idle());
                 // Without it messages wait until somebody polls.
                 let _ = spawn_apart("weft-keeper", STACK, keep);
             }

@@ -12,7 +12,7 @@
 //! in the device, and sees to what arrives. While others poll it does not look, so that it takes no core from them.
 #![allow(unsafe_code)] // Passes memory by address, as the interface does.
 
-use crate::{Arriving, Capabilities, Channel, Device, Handler, Node, Placement, Refusal, Traffic};
+use crate::{Arriving, Capabilities, Channel, Device, Handler, Node, Outbound, Placement, Refusal, Traffic};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -234,8 +234,7 @@ impl Routes {
     pub fn keep(&self, device: usize, see: &dyn Fn() -> bool, is_idle: &dyn Fn() -> bool) {
         let branch = self.branch(device);
         let device = &*branch.device;
-        let is_left = || !branch.is_open.load(Ordering::Acquire) && branch.kept.lock().is_empty();
-        let stays = || !self.has_ended.load(Ordering::Acquire) && !is_left();
+        let stays = || !self.has_ended.load(Ordering::Acquire) && !branch.is_forgotten();
         while stays() {
             device.sleep(if is_idle() { SLEEP } else { PAUSE }, &stays);
             if self.others_poll() {
@@ -279,6 +278,11 @@ impl Branch {
     fn new(device: Box<dyn Device>, nodes: Vec<Node>, is_open: bool) -> Self {
         let kept = nodes.iter().copied().filter(|&node| node != NOBODY).collect();
         Self { device, nodes: nodes.into(), is_open: AtomicBool::new(is_open), kept: Lock::new(kept) }
+    }
+
+    /// Tells whether it was left, because all of its processes were forgotten.
+    fn is_forgotten(&self) -> bool {
+        !self.is_open.load(Ordering::Acquire) && self.kept.lock().is_empty()
     }
 }
 
@@ -407,8 +411,22 @@ impl Device for Routes {
     }
 
     fn rest(&self) -> Option<Traffic> {
-        // Further devices have threads of their own, which may be at work.
-        if !self.more.is_empty() { None } else { self.first.device.rest() }
+        let branches = (0..self.devices()).map(|device| self.branch(device));
+        branches.filter(|branch| !branch.is_forgotten()).try_fold(Traffic::default(), |all, branch| {
+            // Nobody sees what comes on a device that is not open.
+            let one = branch.is_open.load(Ordering::Acquire).then(|| branch.device.rest())??;
+            Some(Traffic { sent: all.sent + one.sent, received: all.received + one.received })
+        })
+    }
+
+    fn outbound(&self) -> Outbound {
+        (0..self.devices()).map(|device| self.branch(device).device.outbound()).fold(
+            Outbound::default(),
+            |all, one| Outbound {
+                messages: core::array::from_fn(|channel| all.messages[channel] + one.messages[channel]),
+                bytes: all.bytes + one.bytes,
+            },
+        )
     }
 
     fn leave(&self) {
@@ -639,7 +657,7 @@ mod tests {
         }
         let waker: &'static Waker = Box::leak(Box::new(Waker(Notes::default(), nodes.into())));
         Channel::ALL.iter().for_each(|&channel| nodes.serve(channel, waker));
-        nodes.keep().expect("a thread");
+        nodes.keep(|poll| poll()).expect("a thread");
         nodes.add(new.device(0), &[1], &[0]);
         let other = new.device(1);
         for number in 0..100 {

@@ -8,7 +8,9 @@
 //! process polled by its own) the order of the calls is the kernel's.
 #![allow(unsafe_code)] // Copies between the memory of senders and receivers, as a device does.
 
-use crate::{Arriving, Capabilities, Channel, Device, Handler, MAX_HEADER, Node, Placement, Refusal};
+use crate::{
+    Arriving, Capabilities, Channel, Device, Handler, MAX_HEADER, Node, Outbound, Placement, Refusal, Traffic,
+};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -151,6 +153,8 @@ struct World {
     mailboxes: Vec<Mailbox>,
     /// By pair of processes.
     lost: Vec<bool>,
+    /// Processes that have ended in order.
+    left: Vec<bool>,
     /// When which connection will be lost.
     cuts: Vec<(u64, Node, Node)>,
 }
@@ -183,6 +187,7 @@ impl Network {
             flows: (0..count * count * CHANNELS).map(|_| Flow::default()).collect(),
             mailboxes: (0..count).map(|_| mailbox()).collect(),
             lost: vec![false; count * count],
+            left: vec![false; count],
             cuts: Vec::new(),
         };
         Self(Arc::new(Inner {
@@ -550,6 +555,49 @@ impl Device for Simulated {
 
     fn wake(&self) {
         self.inner.stir(&mut self.inner.world(), self.node);
+    }
+
+    fn rest(&self) -> Option<Traffic> {
+        let (inner, node) = (&*self.inner, self.node);
+        let world = inner.world();
+        let delivers = inner.polling[node as usize].load(Ordering::Acquire);
+        if delivers || !world.mailboxes[node as usize].events.is_empty() {
+            return None;
+        }
+        let mut traffic = Traffic::default();
+        let peers = (0..inner.nodes).filter(|&peer| peer != node && !world.lost[inner.pair(node, peer)]);
+        for (peer, channel) in peers.flat_map(|peer| Channel::ALL.map(|channel| (peer, channel))) {
+            let out = &world.flows[inner.flow(node, peer, channel)];
+            let incoming = &world.flows[inner.flow(peer, node, channel)];
+            // Memory of this process that has not been read, or is being written to.
+            let lends = out.queue.iter().any(|packet| matches!(packet.body, Body::Started { .. }));
+            if lends || incoming.queue.iter().any(|packet| packet.placing.is_some()) {
+                return None;
+            }
+            // That a peer has left is known when all is there that it has sent.
+            if !world.left[peer as usize] || !incoming.queue.is_empty() {
+                traffic.sent += out.messages;
+                traffic.received += incoming.messages - incoming.queue.len() as u64;
+            }
+        }
+        Some(traffic)
+    }
+
+    fn leave(&self) {
+        self.inner.world().left[self.node as usize] = true;
+    }
+
+    fn outbound(&self) -> Outbound {
+        let world = self.inner.world();
+        let mut outbound = Outbound::default();
+        for peer in 0..self.inner.nodes {
+            for channel in Channel::ALL {
+                let flow = &world.flows[self.inner.flow(self.node, peer, channel)];
+                outbound.messages[channel as usize] += flow.messages;
+                outbound.bytes += flow.bytes;
+            }
+        }
+        outbound
     }
 }
 

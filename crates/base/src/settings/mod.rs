@@ -198,6 +198,7 @@ settings! {
     NET_EXCLUDE "net-exclude" Kind::Text, 0, "The interfaces that are not used between hosts";
     NET_TIMEOUT "net-timeout" Kind::Number(1, 86_400), 20, "After how many seconds without an answer another host is lost";
     NET_EAGER "net-eager" Kind::Bytes(KIB, MIB), 64 * KIB, "The longest message between hosts that is copied when it is sent";
+    NET_COUNTS "net-counts" Kind::Choice(&["off", "on"]), 0, "Say when the job has ended how many messages its hosts have sent to each other";
     SIMD "simd" Kind::Choice(&["auto", "baseline", "avx2", "avx512"]), 0, "The vector instructions that reductions use at most, where the processor has them";
     CC "cc" Kind::Text, 0, "The compiler mpicc calls";
     CXX "cxx" Kind::Text, 0, "The compiler mpicxx calls";
