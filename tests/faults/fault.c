@@ -85,6 +85,18 @@ static void late(const char *how, int rank, int size) {
     if (other != 1) MPI_Send(&value, 1, MPI_INT, other, 7, MPI_COMM_WORLD);
 }
 
+// Exchanges messages of all lengths for ever, among neighbors and among all.
+static void be_busy(int rank, int size) {
+  enum { MOST = 1 << 20 };
+  static char out[MOST], in[MOST];
+  for (unsigned length = 1;; length = length * 5 % MOST) {
+    MPI_Sendrecv(out, (int)length, MPI_CHAR, (rank + 1) % size, 1, in, MOST, MPI_CHAR, (rank + size - 1) % size, 1,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Bcast(out, (int)length, MPI_CHAR, (int)length % size, MPI_COMM_WORLD);
+    MPI_Allreduce(out, in, (int)length % 5000, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD);
+  }
+}
+
 int main(int argc, char **argv) {
   const char *what = argc > 1 ? argv[1] : "";
   // Some of the processes, if there are several.
@@ -133,6 +145,7 @@ int main(int argc, char **argv) {
   }
   if (!strcmp(what, "all")) return read_nowhere();
   if (!strcmp(what, "spin")) for (;;) zero = 0;
+  if (!strcmp(what, "busy")) be_busy(rank, size);
   if (!strcmp(what, "late") && size > 1) late(argv[2], rank, size);
   if (!strcmp(what, "deadlock of some") && rank > 0) receive_for_ever(NULL);
   if (!strcmp(what, "deadlock")) {

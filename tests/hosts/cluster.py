@@ -185,7 +185,9 @@ def pid_of(name):
 def processes(name):
     """Lists the processes of a host, but for the one that holds it; by their numbers outside."""
     holder = pid_of(name)
-    return [pid for pid in in_namespace("pid", os.stat(f"/proc/{holder}/ns/pid").st_ino) if pid != holder]
+    # The front has no numbers of its own.
+    kind = "net" if name == FRONT else "pid"
+    return [pid for pid in in_namespace(kind, os.stat(f"/proc/{holder}/ns/{kind}").st_ino) if pid != holder]
 
 
 def folder(name, path):

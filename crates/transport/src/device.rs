@@ -207,7 +207,8 @@ pub trait Device: Send + Sync {
     /// Returns what went through, if nothing rests in the device now: nothing that has arrived and was not delivered, nothing
     /// that was started and has not left. `None` if something does, or if a device cannot tell. Once all processes of a job
     /// rest, the sums of both numbers over all of them are equal; what has been sent and neither been received nor is seen
-    /// by the receiver to have arrived makes them differ. Peers that have ended count no more.
+    /// by the receiver to have arrived makes them differ. Peers that have left count no more: what they have sent is seen to
+    /// have arrived once [`Device::leave`] has returned there.
     fn rest(&self) -> Option<Traffic> {
         None
     }

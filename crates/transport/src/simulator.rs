@@ -574,8 +574,12 @@ impl Device for Simulated {
             if lends || incoming.queue.iter().any(|packet| packet.placing.is_some()) {
                 return None;
             }
-            // That a peer has left is known when all is there that it has sent.
-            if !world.left[peer as usize] || !incoming.queue.is_empty() {
+            if world.left[peer as usize] {
+                // What it has sent was there before its end was in order.
+                if !incoming.queue.is_empty() {
+                    return None;
+                }
+            } else {
                 traffic.sent += out.messages;
                 traffic.received += incoming.messages - incoming.queue.len() as u64;
             }
