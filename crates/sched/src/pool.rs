@@ -150,7 +150,7 @@ pub fn start(config: Config) -> Result {
     let spares = if user { SPARES.min(ranks) } else { 0 };
     let mut pool = Pool {
         threads: Box::default(),
-        workers: (0..homes + spares).map(|i| Worker::new(i, i < homes)).collect(),
+        workers: (0..homes + spares).map(|i| Worker::new(i, i < homes, ranks / homes.max(1))).collect(),
         homes,
         started: AtomicU32::new(0),
         stacks: Some(stacks),

@@ -72,6 +72,12 @@ impl<T: Linked> Ready<T> {
         })
     }
 
+    /// Returns who will probably be taken next.
+    #[inline]
+    pub(crate) fn upcoming(&self) -> Option<&'static T> {
+        self.queue.look().upcoming()
+    }
+
     #[inline]
     fn next_of(&self, queue: &RunQueue<T>) -> Option<&'static T> {
         if !self.remote.inbox.is_empty() {

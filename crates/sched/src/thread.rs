@@ -6,6 +6,7 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
 use weft_base::settings::SPIN_US;
+use weft_sync::prefetch;
 use weft_sync::queue::{Chain, Linked, Links};
 use weft_sys::futex;
 
@@ -93,6 +94,16 @@ impl Thread {
             sleeps: AtomicU32::new(0),
             stack: [AtomicUsize::new(0), AtomicUsize::new(0)],
             entry: UnsafeCell::new(None),
+        }
+    }
+
+    /// Fetches what a switch to this thread will touch, and the record of the one behind it.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        self.context.prefetch();
+        prefetch::address(self.process() as usize);
+        if let Some(next) = self.links.following() {
+            prefetch::for_writing(next);
         }
     }
 

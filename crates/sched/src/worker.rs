@@ -39,6 +39,9 @@ const POLLS: u32 = 1000;
 /// How many ranks a thief takes at most.
 const STEAL: usize = 64;
 
+/// From how many ranks on a worker fetches what the next one touches while this one runs.
+const MANY: usize = 64;
+
 /// A kernel thread that runs ranks.
 #[repr(C, align(128))]
 pub(crate) struct Worker {
@@ -50,6 +53,8 @@ pub(crate) struct Worker {
     pub(crate) index: usize,
     /// True for the workers that are home to ranks; the others are spares for the monitor.
     pub(crate) is_home: bool,
+    /// Whether so many ranks share the worker that what they touch does not stay in its caches.
+    looks_ahead: bool,
     several: AtomicBool,
     /// How often ranks that poll in vain gave way since one found something; only the worker's kernel thread uses it.
     polls: AtomicU32,
@@ -63,7 +68,7 @@ unsafe impl Sync for Worker {}
 unsafe impl Send for Worker {}
 
 impl Worker {
-    pub(crate) fn new(index: usize, is_home: bool) -> Self {
+    pub(crate) fn new(index: usize, is_home: bool, ranks: usize) -> Self {
         Self {
             ready: Ready::new(),
             context: Context::running(),
@@ -72,6 +77,7 @@ impl Worker {
             running: AtomicPtr::default(),
             index,
             is_home,
+            looks_ahead: ranks >= MANY,
             several: AtomicBool::new(false),
             polls: AtomicU32::new(0),
             kernel_thread: AtomicU32::new(0),
@@ -156,6 +162,11 @@ impl Worker {
         if next.context.on_core() {
             self.handoff.set(Some(next));
             return self.switch_to_idle(me);
+        }
+        if self.looks_ahead
+            && let Some(upcoming) = self.ready.upcoming()
+        {
+            upcoming.prefetch();
         }
         self.count_switch(next);
         // SAFETY: `me` calls; `next` came out of a queue, so it is ours, and it is off its core.

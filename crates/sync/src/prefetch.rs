@@ -17,6 +17,22 @@ pub fn for_reading<T>(place: &T) {
     let _ = place;
 }
 
+/// Fetches the line at an address, if there is memory, to be read or written soon.
+#[inline(always)]
+pub fn address(address: usize) {
+    // SAFETY: a hint; it accesses no memory as far as the program can tell.
+    #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+    unsafe {
+        core::arch::asm!("prefetcht0 [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+    }
+    // SAFETY: as above.
+    #[cfg(all(target_arch = "aarch64", not(miri), not(loom)))]
+    unsafe {
+        core::arch::asm!("prfm pldl1keep, [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+    }
+    let _ = address;
+}
+
 /// Fetches the line at the beginning of `place` and takes it away from other cores, to be written soon.
 #[inline(always)]
 pub fn for_writing<T>(place: &T) {

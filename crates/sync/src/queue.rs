@@ -36,6 +36,12 @@ impl<T> Links<T> {
     pub fn new() -> Self {
         Self { next: AtomicPtr::new(null_mut()), chain: AtomicPtr::new(null_mut()) }
     }
+
+    /// Returns the item that follows in its chain, if it is in one; a hint.
+    #[inline]
+    pub fn following(&self) -> Option<&'static T> {
+        get(self.next.load(Ordering::Relaxed))
+    }
 }
 
 /// An item of these queues.
@@ -263,6 +269,12 @@ impl<T: Linked> RunQueue<T> {
         Some(item)
     }
 
+    /// Returns the item that will be taken next, as far as can be seen; a hint.
+    #[inline]
+    pub fn upcoming(&self) -> Option<&'static T> {
+        get(self.current.load(Ordering::Relaxed)).or_else(|| get(self.head.load(Ordering::Relaxed)))
+    }
+
     /// Takes the newer half, at least one item, at most about `limit`, into `other`.
     pub fn split(&self, other: &RunQueue<T>, limit: usize) {
         let limit = limit.max(1);
@@ -334,4 +346,43 @@ fn nth<T: Linked>(first: &'static T, steps: usize, link: impl Fn(&Links<T>) -> &
         }
     }
     item
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    struct Item(Links<Item>);
+
+    impl Linked for Item {
+        fn links(&self) -> &Links<Self> {
+            &self.0
+        }
+    }
+
+    fn item() -> &'static Item {
+        Box::leak(Box::new(Item(Links::new())))
+    }
+
+    #[test]
+    fn what_is_upcoming_is_taken_next() {
+        let queue = RunQueue::new();
+        assert!(queue.upcoming().is_none());
+        let gathering = Gathering::new();
+        (0..3).for_each(|_| gathering.add(item()));
+        queue.push(gathering.take().expect("three were added"));
+        (0..2).for_each(|_| queue.push(Chain::one(item())));
+        let mut taken = 0;
+        while let Some(upcoming) = queue.upcoming() {
+            let following = upcoming.links().following();
+            assert!(core::ptr::eq(queue.pop().expect("one is upcoming"), upcoming));
+            // In a chain the next one is known as soon as the one before it.
+            if let Some(following) = following {
+                assert!(core::ptr::eq(queue.upcoming().expect("the chain goes on"), following));
+            }
+            taken += 1;
+        }
+        assert_eq!(taken, 5);
+        assert!(queue.pop().is_none());
+    }
 }

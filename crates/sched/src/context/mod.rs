@@ -9,7 +9,8 @@
 //! runs on a stack that is still in use.
 #![allow(unsafe_code)] // Switching stacks and thread pointers is assembly.
 
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use weft_sync::prefetch;
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
@@ -20,11 +21,14 @@ use aarch64 as arch;
 #[cfg(target_arch = "x86_64")]
 use x86_64 as arch;
 
+/// How many lines of a stack are fetched ahead: what a collective operation uses between its wait and the program.
+const STACK_LINES: usize = 8;
+
 /// A place for a saved context. The assembly knows this layout.
 #[repr(C)]
 pub(crate) struct Context {
-    stack_pointer: core::cell::UnsafeCell<usize>,
-    thread_pointer: core::cell::UnsafeCell<usize>,
+    stack_pointer: AtomicUsize,
+    thread_pointer: AtomicUsize,
     control: core::cell::UnsafeCell<[u32; 2]>,
     on_core: AtomicU32,
 }
@@ -44,8 +48,8 @@ impl Context {
     /// Creates the place for a context that is running now, or about to.
     pub(crate) const fn running() -> Self {
         Self {
-            stack_pointer: core::cell::UnsafeCell::new(0),
-            thread_pointer: core::cell::UnsafeCell::new(0),
+            stack_pointer: AtomicUsize::new(0),
+            thread_pointer: AtomicUsize::new(0),
             control: core::cell::UnsafeCell::new([0; 2]),
             on_core: AtomicU32::new(1),
         }
@@ -56,8 +60,17 @@ impl Context {
     /// # Safety
     /// The caller runs the context.
     pub(crate) unsafe fn adopt_thread_pointer(&self) {
-        // SAFETY: the context runs, so nobody else touches its cells.
-        unsafe { *self.thread_pointer.get() = arch::thread_pointer() };
+        self.thread_pointer.store(arch::thread_pointer(), Ordering::Relaxed);
+    }
+
+    /// Fetches what resuming the context will touch: the upper end of its stack, and its thread control block.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        let stack = self.stack_pointer.load(Ordering::Relaxed);
+        for line in 0..STACK_LINES {
+            prefetch::address(stack.wrapping_add(line * 64));
+        }
+        prefetch::address(self.thread_pointer.load(Ordering::Relaxed));
     }
 
     /// Tells whether the context is on a core, or on its way off one.
