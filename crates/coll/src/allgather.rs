@@ -32,6 +32,10 @@ impl Team {
         let mine = send.unwrap_or_else(|| part(self.rank()));
         let bytes = mine.bytes();
         if selection::contribution(self, Call::Allgather, bytes) == Algorithm::InPlace {
+            if self.are_apart() {
+                let call = Description::new(Call::Allgather, None, bytes);
+                return self.allgather_in_pieces(call, mine, send.is_none(), part);
+            }
             return self.allgather_in_place(Call::Allgather, bytes, mine, part);
         }
         let call = Description::new(Call::Allgather, None, bytes);

@@ -36,6 +36,7 @@ impl Team {
                 round.wait_complete()?;
                 slotted.take(0, send.count(), &receive)
             }
+            Algorithm::InPlace if self.are_apart() => self.allreduce_in_pieces(send, receive, operator),
             Algorithm::InPlace => {
                 self.exchange(call, &Frame { send, receive: Some(receive) }, |peers| {
                     let step = self.step(Call::Allreduce, send.bytes());

@@ -45,6 +45,9 @@ impl Team {
                 // arrived in the next round.
                 return unsafe { data.unpack(place, posted.bytes()) };
             }
+            if self.are_apart() {
+                return self.receive_in_pieces(call, root, round, frame.addr() as u64, &data);
+            }
             return self.read_lent(&round, frame, &data);
         }
         match selection::broadcast(self, data.bytes()) {
@@ -55,6 +58,10 @@ impl Team {
                 // SAFETY: it fits the line, or the area by the selection; only the root writes there in this round.
                 unsafe { data.pack(place) };
                 round.arrive_with_data(call.signature());
+                Ok(())
+            }
+            Algorithm::InPlace if self.are_apart() => {
+                self.broadcast_in_pieces(call, &data);
                 Ok(())
             }
             Algorithm::InPlace => {

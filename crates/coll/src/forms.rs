@@ -1,10 +1,13 @@
 //! Starting operations that outlive their calls, whether all ranks of the communicator are on one node process or not.
 
+use crate::call::Call;
 use crate::hier;
 use crate::nonblocking;
-use crate::operation::Operation;
+use crate::operation::{Buffers, Operation};
 use crate::pending::Pending;
+use crate::pieces::WHOLE;
 use crate::plan::Members;
+use crate::reduction::span;
 use crate::team::Team;
 use weft_base::Result;
 
@@ -64,8 +67,52 @@ impl Team {
     /// # Panics
     /// If the communicator is not spread.
     pub(crate) fn run_spread(&self, operation: &Operation<'_>) -> Result {
-        let members = Members { size: self.size(), split: 0 };
-        let prepared = self.prepare_spread(members, operation, &[]).expect("it is spread");
-        prepared.start_once().wait()
+        self.in_common(operation).unwrap_or_else(|| {
+            let members = Members { size: self.size(), split: 0 };
+            let prepared = self.prepare_spread(members, operation, &[]).expect("it is spread");
+            prepared.start_once().wait()
+        })
+    }
+
+    /// Does an operation in memory that the ranks' processes share, if they do and the operation goes that way; all ranks
+    /// come to the same answer.
+    ///
+    /// What was sent before a collective call is there after it, as programs like to believe: whatever a rank has sent to
+    /// another is in that one's memory before either goes on here, and is taken from there now.
+    pub(crate) fn in_common(&self, operation: &Operation<'_>) -> Option<Result> {
+        let spread = self.spread()?;
+        if !may_be_in_common(operation) {
+            return None;
+        }
+        let common = self.common().filter(|common| common.takes(operation))?;
+        spread.exchange.nodes().poll();
+        let result = common.run(operation);
+        spread.exchange.nodes().poll();
+        Some(result)
+    }
+
+    /// Tells whether an operation of this kind goes through memory that processes share, for its length.
+    fn takes(&self, operation: &Operation<'_>) -> bool {
+        let Operation { call, send, receive, .. } = operation;
+        let most = self.slots().capacity().min(WHOLE as usize) as u64;
+        let fits = |buffers: &Buffers<'_>| buffers.whole().is_none_or(|data| data.bytes() <= most);
+        match call {
+            Call::Scan | Call::Exscan | Call::ReduceScatter | Call::ReduceScatterBlock => {
+                span(&send.piece(0)).is_some_and(|span| span <= most)
+            }
+            Call::Alltoall => fits(send) && fits(receive),
+            _ => true,
+        }
+    }
+}
+
+/// Tells whether an operation goes through memory that processes share if it is short enough: one whose ranks all know how
+/// much data there is, in elements that follow each other if it reduces.
+fn may_be_in_common(operation: &Operation<'_>) -> bool {
+    let Operation { call, send, .. } = operation;
+    match call {
+        Call::Barrier | Call::Broadcast | Call::Allgather => true,
+        Call::Alltoall => !send.is_none(),
+        _ => call.is_reduction() && span(&send.piece(0)).is_some(),
     }
 }

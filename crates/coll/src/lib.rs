@@ -11,7 +11,7 @@
 //! - `team`: rounds as the operations use them: slots, exchanges of addresses, detection of mismatched calls.
 //! - `stores`: when copies go past the caches.
 //! - `pattern`: pure arithmetic (segments, order of peers; trees, rings, doubling for ranks that send messages). `selection`: which algorithm runs, by size.
-//! - one file per operation: its blocking form.
+//! - one file per operation: its blocking form. `pieces`: large data of ranks whose processes share memory.
 //!
 //! Operations that outlive their calls (nonblocking, persistent, and whatever has no faster blocking form) are values:
 //!
@@ -50,6 +50,7 @@ mod operation;
 pub mod pattern;
 mod pending;
 mod perform;
+mod pieces;
 mod plan;
 mod reduce;
 mod reduce_scatter;

@@ -20,9 +20,9 @@
 //!   looks for sleepers afterwards; both have a full barrier between.
 
 use crate::rendezvous::{DEPTH, ring};
-use weft_sync::CachePadded;
 use weft_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use weft_sync::facade::fence_after_rmw;
+use weft_sync::{CachePadded, Place};
 
 /// Up to how many ranks reading each other's lines is less work than counting.
 pub const FEW: u32 = 4;
@@ -30,7 +30,7 @@ pub const FEW: u32 = 4;
 /// A rank's line of one ring index.
 #[derive(Debug, Default)]
 #[repr(C)]
-struct Line<P> {
+pub struct Line<P> {
     said: AtomicU64,
     post: P,
 }
@@ -39,9 +39,9 @@ struct Line<P> {
 #[derive(Debug)]
 pub struct Lines<P> {
     /// By rank and ring index.
-    lines: Box<[CachePadded<Line<P>>]>,
+    lines: Place<[CachePadded<Line<P>>]>,
     /// Counted while they may sleep.
-    pub sleepers: CachePadded<AtomicU32>,
+    pub sleepers: Place<CachePadded<AtomicU32>>,
 }
 
 impl<P> Lines<P> {
@@ -49,9 +49,19 @@ impl<P> Lines<P> {
     pub fn new(size: u32, post: impl Fn() -> P) -> Self {
         let line = || CachePadded(Line { said: AtomicU64::new(0), post: post() });
         Self {
-            lines: (0..size as usize * DEPTH).map(|_| line()).collect(),
-            sleepers: CachePadded(AtomicU32::new(0)),
+            lines: Place::from((0..Self::count(size)).map(|_| line()).collect::<Box<[_]>>()),
+            sleepers: Place::from(Box::new(CachePadded(AtomicU32::new(0)))),
         }
+    }
+
+    /// Returns the number of lines of so many ranks.
+    pub fn count(size: u32) -> usize {
+        size as usize * DEPTH
+    }
+
+    /// Makes use of lines and a counter that lie elsewhere, in memory that ranks of several processes share.
+    pub fn at(lines: &'static [CachePadded<Line<P>>], sleepers: &'static CachePadded<AtomicU32>) -> Self {
+        Self { lines: Place::from(lines), sleepers: Place::from(sleepers) }
     }
 
     #[inline]

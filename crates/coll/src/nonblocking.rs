@@ -209,8 +209,11 @@ impl Team {
     pub fn run(&self, operation: &Operation<'_>) -> Result {
         let Operation { call, send, receive, .. } = operation;
         let plain = !self.members().are_two_groups() || *call == Call::Barrier;
-        if !plain || operation.neighbors.is_some() || self.spread().is_some() {
+        if !plain || operation.neighbors.is_some() {
             return self.start(operation).wait();
+        }
+        if self.spread().is_some() {
+            return self.in_common(operation).unwrap_or_else(|| self.start(operation).wait());
         }
         if self.goes_by_schedule(operation) {
             return self.start(operation).wait();

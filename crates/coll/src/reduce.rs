@@ -42,6 +42,7 @@ impl Team {
                 round.wait_complete()?;
                 slotted.take(0, send.count(), &receive)
             }
+            Algorithm::InPlace if self.are_apart() => self.reduce_in_pieces(root, send, receive, operator),
             Algorithm::InPlace => self.exchange(call, &Frame { send, receive }, |peers| {
                 let target = peers.get(root).receive.expect("a root has a buffer for the result");
                 let step = self.step(Call::Reduce, send.bytes());

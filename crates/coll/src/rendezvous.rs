@@ -34,8 +34,8 @@
 //! - *A sleeper missed.* A rank registers with the wait set before it looks at `completed` for the last time, the last
 //!   rank stores `completed` before it looks for sleepers; the wait set orders the two.
 
-use weft_sync::CachePadded;
 use weft_sync::atomic::{AtomicU64, Ordering};
+use weft_sync::{CachePadded, Place};
 
 /// How many rounds may be under way at once; the size of every ring. The model uses the smallest that works.
 pub const DEPTH: usize = if cfg!(loom) { 2 } else { 4 };
@@ -50,6 +50,7 @@ pub fn ring(round: u64) -> usize {
 }
 
 #[derive(Debug)]
+#[repr(C)]
 struct Arrivals {
     population: u64,
     counts: [AtomicU64; DEPTH],
@@ -73,10 +74,26 @@ impl Arrivals {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
+#[repr(C)]
 struct State {
     completed: AtomicU64,
     mismatched: AtomicU64,
+}
+
+/// The words of a rendezvous whose ranks are one shard, for memory that processes share.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Words {
+    state: CachePadded<State>,
+    shard: [CachePadded<Arrivals>; 1],
+}
+
+impl Words {
+    /// Creates the words for so many ranks.
+    pub fn new(size: u32) -> Self {
+        Self { state: CachePadded::default(), shard: [CachePadded(Arrivals::new(u64::from(size)))] }
+    }
 }
 
 /// What the last ranks to arrive do.
@@ -94,9 +111,9 @@ impl Combine for Nothing {}
 /// The words of the protocol; see the module's page.
 #[derive(Debug)]
 pub struct Rendezvous {
-    state: CachePadded<State>,
+    state: Place<CachePadded<State>>,
     top: CachePadded<Arrivals>,
-    shards: Box<[CachePadded<Arrivals>]>,
+    shards: Place<[CachePadded<Arrivals>]>,
     size: u64,
 }
 
@@ -106,10 +123,22 @@ impl Rendezvous {
         let size = populations.iter().map(|&p| u64::from(p)).sum();
         assert!(size <= COUNT_MASK && populations.iter().all(|&p| p > 0));
         Self {
-            state: CachePadded(State { completed: AtomicU64::new(0), mismatched: AtomicU64::new(0) }),
+            state: Place::from(Box::<CachePadded<State>>::default()),
             top: CachePadded(Arrivals::new(populations.len() as u64)),
-            shards: populations.iter().map(|&p| CachePadded(Arrivals::new(u64::from(p)))).collect(),
+            shards: Place::from(
+                populations.iter().map(|&p| CachePadded(Arrivals::new(u64::from(p)))).collect::<Box<[_]>>(),
+            ),
             size,
+        }
+    }
+
+    /// Makes a rendezvous of words that lie elsewhere, for so many ranks.
+    pub fn at(words: &'static Words, size: u32) -> Self {
+        Self {
+            state: Place::from(&words.state),
+            top: CachePadded(Arrivals::new(1)),
+            shards: Place::from(&words.shard[..]),
+            size: u64::from(size),
         }
     }
 

@@ -9,11 +9,13 @@
 use crate::buffer::Data;
 use crate::call::Call;
 use crate::operation::Operation;
+use crate::pieces::WHOLE;
 use crate::reduction::span;
 use crate::shared;
 use crate::team::Team;
 use collectives::Algorithm::{InPlace, Schedule, Slots};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::OnceLock;
 pub(crate) use weft_base::collectives::Step;
 use weft_base::collectives::{self, Collective, Level, Resolved, Table};
 use weft_base::settings::Source;
@@ -67,6 +69,17 @@ impl Selection {
     /// Returns what holds for a number of ranks without hints.
     pub fn of(size: u32) -> &'static Self {
         Self::find(size, Vec::new())
+    }
+
+    /// Returns what holds for ranks of several processes that share memory: slots wherever data fits.
+    pub fn of_commons() -> &'static Self {
+        static ONLY: OnceLock<Selection> = OnceLock::new();
+        ONLY.get_or_init(|| {
+            let mut table = Table::default();
+            let rows = collectives::parse_rows("all: slots").expect("a row that is right");
+            table.extend(rows.into_iter().map(|(_, row)| row), &Source::Default);
+            Self { ranks: table.resolve(Level::Ranks, 2), hints: Vec::new(), scheduled: 0 }
+        })
     }
 
     fn find(size: u32, hints: Hints) -> &'static Self {
@@ -258,6 +271,8 @@ impl Selection {
 /// Returns how data goes that takes `bytes` bytes in slots with room for `room`.
 #[inline]
 fn way(team: &Team, call: Call, bytes: u64, room: usize) -> Algorithm {
+    // Ranks that are apart cut what is longer, so that all of them copy at a time.
+    let room = if team.are_apart() { room.min(WHOLE as usize) } else { room };
     if bytes <= room as u64 && team.step(call, bytes).algorithm == Slots {
         Algorithm::Slots
     } else {
@@ -280,14 +295,12 @@ pub(crate) fn contribution(team: &Team, call: Call, bytes: u64) -> Algorithm {
 /// Returns how ranks reduce what they contribute.
 #[inline]
 pub(crate) fn reduction(team: &Team, call: Call, send: &Data<'_>) -> Algorithm {
-    match span(send) {
-        Some(span)
-            if span <= team.slots().capacity() as u64 && team.step(call, send.bytes()).algorithm == Slots =>
-        {
-            Algorithm::Slots
-        }
-        _ => Algorithm::InPlace,
-    }
+    span(send).map_or(Algorithm::InPlace, |span| {
+        let step = team.step(call, send.bytes());
+        let room = team.slots().capacity();
+        let room = if team.are_apart() { room.min(WHOLE as usize) } else { room };
+        if span <= room as u64 && step.algorithm == Slots { Algorithm::Slots } else { Algorithm::InPlace }
+    })
 }
 
 /// Tells whether a reduction among `size` ranks whose data takes `span` bytes in a slot, if it can be in one, is done in

@@ -2,22 +2,23 @@
 #![allow(unsafe_code)] // Slots and loans: memory that several ranks write and read, ordered by the rendezvous or an offer.
 
 use crate::aside::Aside;
+use crate::hier::Apart;
 use crate::light::{Light, Pool};
-use crate::lines::{FEW, Lines};
+use crate::lines::{FEW, Line, Lines};
 use crate::meeting::Meeting;
 use crate::offer::Offer;
 use crate::plan::{self, Choice};
-use crate::rendezvous::{DEPTH, Rendezvous};
+use crate::rendezvous::{DEPTH, Rendezvous, Words};
 use crate::schedule::Schedule;
 use crate::selection::{Change, Selection};
 use core::cell::UnsafeCell;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 use weft_sched::WaitSet;
-use weft_sync::{CachePadded, Lock};
+use weft_sync::{CachePadded, Lock, Place};
 
 /// What a rank tells the others about its part in the rounds under way.
 #[derive(Default)]
@@ -118,7 +119,7 @@ pub(crate) struct Shared {
     /// Instead of the rendezvous, if there are few ranks.
     pub lines: Option<Lines<LinePost>>,
     /// By ring index: the last round in which the root said that its data may be read (or that it has read).
-    pub published: CachePadded<[AtomicU64; DEPTH]>,
+    pub published: Place<CachePadded<[AtomicU64; DEPTH]>>,
     /// By ring index: what the root of a large broadcast lends.
     pub lent: [CachePadded<Lent>; DEPTH],
     pub waiting: WaitSet,
@@ -135,8 +136,20 @@ pub(crate) struct Shared {
     pub changes: Lock<Vec<Change>>,
     /// What ranks show each other in checking mode.
     pub shown: crate::checking::Board,
-    posts: OnceLock<Box<[Post]>>,
+    posts: OnceLock<Place<[Post]>>,
     slots: OnceLock<Slots>,
+    /// What there is to do where ranks of several processes share the state, which then lies in memory that these share.
+    pub apart: Option<Arc<Apart>>,
+}
+
+/// The parts of a state that all ranks see, in memory that several processes share.
+pub(crate) struct Common {
+    pub words: &'static Words,
+    pub sleepers: &'static CachePadded<AtomicU32>,
+    pub lines: Option<&'static [CachePadded<Line<LinePost>>]>,
+    pub published: &'static CachePadded<[AtomicU64; DEPTH]>,
+    pub posts: &'static [Post],
+    pub slots: Slots,
 }
 
 impl Shared {
@@ -170,7 +183,7 @@ impl Shared {
             members: members.into_iter().map(Vec::into_boxed_slice).collect(),
             rendezvous: Rendezvous::new(&populations),
             lines: (size as u32 <= FEW).then(|| Lines::new(size as u32, LinePost::default)),
-            published: CachePadded::default(),
+            published: Place::from(Box::default()),
             lent: core::array::from_fn(|_| CachePadded::default()),
             waiting: WaitSet::default(),
             board: Lock::default(),
@@ -181,6 +194,30 @@ impl Shared {
             shown: crate::checking::Board::default(),
             posts: OnceLock::new(),
             slots: OnceLock::new(),
+            apart: None,
+        }
+    }
+
+    /// Creates the state of `size` ranks on several processes: each of these has its own, with the same `common` parts.
+    pub fn common(size: u32, common: Common, apart: Arc<Apart>) -> Self {
+        Self {
+            rendezvous: Rendezvous::at(common.words, size),
+            lines: common.lines.map(|lines| Lines::at(lines, common.sleepers)),
+            published: Place::from(common.published),
+            posts: OnceLock::from(Place::from(common.posts)),
+            slots: OnceLock::from(common.slots),
+            apart: Some(apart),
+            selection: Selection::of_commons(),
+            ..Self::new(u32::MAX, &vec![0; size as usize])
+        }
+    }
+
+    /// Wakes all who wait, wherever they are. What they wait for has been made true.
+    #[inline]
+    pub fn wake_all(&self) {
+        match &self.apart {
+            None => self.waiting.wake_all(),
+            Some(apart) => apart.wake_all(),
         }
     }
 
@@ -206,7 +243,8 @@ impl Shared {
     /// Returns what a rank has posted.
     #[inline]
     pub fn post(&self, rank: u32) -> &Post {
-        &self.posts.get_or_init(|| (0..self.size).map(|_| Post::default()).collect())[rank as usize]
+        &self.posts.get_or_init(|| Place::from((0..self.size).map(|_| Post::default()).collect::<Box<[_]>>()))
+            [rank as usize]
     }
 
     /// Returns the slots.
@@ -258,7 +296,8 @@ const SCHEDULES: usize = 8;
 /// writes). The rules of the rendezvous say who may touch what when.
 pub(crate) struct Slots {
     memory: NonNull<u8>,
-    layout: Layout,
+    /// Of the allocation, if the memory is the slots' own.
+    layout: Option<Layout>,
     /// Bytes per slot.
     slot: usize,
     /// Slots per ring index.
@@ -283,7 +322,20 @@ impl Slots {
         // SAFETY: the layout's size is not zero.
         let memory = unsafe { alloc_zeroed(layout) };
         let Some(memory) = NonNull::new(memory) else { handle_alloc_error(layout) };
-        Self { memory, layout, slot, count, size, crowded: size >= 4 * shards }
+        Self { memory, layout: Some(layout), slot, count, size, crowded: size >= 4 * shards }
+    }
+
+    /// Makes slots of `slot` bytes, a multiple of 128, for each of `size` ranks in memory that lies elsewhere.
+    ///
+    /// # Safety
+    /// There are [`Slots::bytes`] bytes, aligned to 128, which live for ever and are used by such slots only.
+    pub unsafe fn at(memory: NonNull<u8>, size: usize, slot: usize) -> Self {
+        Self { memory, layout: None, slot, count: size + 2, size, crowded: false }
+    }
+
+    /// Returns the size of the memory that [`Slots::at`] needs.
+    pub fn bytes(size: usize, slot: usize) -> usize {
+        DEPTH * (size + 2) * slot
     }
 
     /// Returns how many bytes each of `size` ranks can place.
@@ -331,8 +383,10 @@ impl Slots {
 
 impl Drop for Slots {
     fn drop(&mut self) {
-        // SAFETY: allocated in `new` with this layout.
-        unsafe { dealloc(self.memory.as_ptr(), self.layout) }
+        if let Some(layout) = self.layout {
+            // SAFETY: allocated in `new` with this layout.
+            unsafe { dealloc(self.memory.as_ptr(), layout) }
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::selection::{Chosen, Selection};
 use crate::shared::{self, LINE_DATA, Lent, Shared, Slots};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use weft_base::constants::MPI_ERR_OTHER;
 use weft_base::{Error, Result};
 
@@ -23,6 +23,8 @@ pub struct Team {
     shared: Option<Arc<Shared>>,
     /// What its ranks here share on a communicator of several node processes.
     spread: Option<Arc<Spread>>,
+    /// The rank among the same ranks as they meet in memory that their processes share, if they do.
+    common: OnceLock<Option<Box<Team>>>,
     size: u32,
     rank: u32,
     shard: usize,
@@ -60,6 +62,11 @@ impl Team {
         Self::with(None, Some(spread), 0, size, rank)
     }
 
+    /// Joins ranks of several processes in the memory that these share.
+    fn over_common(shared: Arc<Shared>, size: u32, rank: u32) -> Self {
+        Self::with(Some(shared), None, 0, size, rank)
+    }
+
     fn with(
         shared: Option<Arc<Shared>>,
         spread: Option<Arc<Spread>>,
@@ -71,6 +78,7 @@ impl Team {
         Self {
             shared,
             spread,
+            common: OnceLock::new(),
             size,
             rank,
             shard,
@@ -97,6 +105,17 @@ impl Team {
     #[inline]
     pub(crate) fn spread(&self) -> Option<&Arc<Spread>> {
         self.spread.as_ref()
+    }
+
+    /// Returns the rank among the same ranks as they meet in memory that their processes share. At the first time this may
+    /// wait for the process that gives the memory.
+    pub(crate) fn common(&self) -> Option<&Team> {
+        let spread = self.spread.as_ref().filter(|_| self.split == 0)?;
+        let find = || {
+            let shared = spread.await_common()?;
+            Some(Box::new(Self::over_common(shared, self.size, self.rank)))
+        };
+        self.common.get_or_init(find).as_deref()
     }
 
     /// Returns the shared state, if there are several ranks.
@@ -174,10 +193,19 @@ impl Team {
     #[inline]
     pub(crate) fn wait(&self, done: impl FnMut() -> bool) {
         let shared = self.shared();
+        if let Some(apart) = &shared.apart {
+            return apart.wait(done);
+        }
         match &shared.lines {
             None => shared.waiting.wait(done),
             Some(lines) => shared.waiting.wait_counted(&lines.sleepers, done),
         }
+    }
+
+    /// Tells whether the ranks are on several processes that share memory, so that no address means anything to a peer.
+    #[inline]
+    pub(crate) fn are_apart(&self) -> bool {
+        self.shared().apart.is_some()
     }
 
     /// Tells whether the ranks are few enough to look at each other's lines.
@@ -208,6 +236,7 @@ impl Team {
         mine: &F,
         work: impl FnOnce(&Peers<'_, F>) -> Result<T>,
     ) -> Result<T> {
+        debug_assert!(!self.are_apart(), "addresses for ranks of other processes");
         let call = call.exchanging();
         let round = self.enter(call, core::ptr::from_ref(mine).cast_mut().cast());
         round.arrive(call.signature(), &Nothing);
@@ -318,7 +347,7 @@ impl Round<'_> {
             }
         };
         if wake {
-            self.shared.waiting.wake_all();
+            self.shared.wake_all();
         }
     }
 
@@ -330,6 +359,7 @@ impl Round<'_> {
     pub fn wait_complete(&self) -> Result {
         if !self.is_complete() {
             self.team.wait(|| self.is_complete());
+            self.check_whole(|| self.is_complete())?;
         }
         self.team.note_known(self.number);
         if self.is_mismatched() { Err(self.mismatch()) } else { Ok(()) }
@@ -355,6 +385,7 @@ impl Round<'_> {
         let has_said = || lines.has_said(root, self.number);
         if !has_said() {
             self.team.wait(has_said);
+            self.check_whole(has_said)?;
         }
         if self.team.size == 2 {
             self.team.note_known(self.number);
@@ -366,7 +397,7 @@ impl Round<'_> {
     /// Tells everybody that the root's data is in place (or has been read).
     pub fn publish(&self) {
         self.shared.published[self.ring()].store(self.number, Ordering::Release);
-        self.shared.waiting.wake_all();
+        self.shared.wake_all();
     }
 
     /// Waits until the root has published; returns its description. The rank has arrived, so that ranks in different calls
@@ -377,11 +408,24 @@ impl Round<'_> {
     pub fn wait_published(&self, root: u32) -> Result<Description> {
         let published = || self.shared.published[self.ring()].load(Ordering::Acquire) == self.number;
         if !published() {
-            self.team.wait(|| published() || self.is_known_mismatched());
+            let is_known = || published() || self.is_known_mismatched();
+            self.team.wait(is_known);
+            self.check_whole(is_known)?;
         }
         // The root may have published in another call, whose data and frame mean something else.
         let posted = self.call(root);
         if published() && posted.same_call(self.call) { Ok(posted) } else { Err(self.mismatch()) }
+    }
+
+    /// Ends a wait that may have ended because a process is gone.
+    ///
+    /// # Errors
+    /// `MPI_ERR_OTHER` if it has, and what was waited for is not there.
+    fn check_whole(&self, done: impl Fn() -> bool) -> Result {
+        match &self.shared.apart {
+            Some(apart) if !done() => Err(apart.loss()),
+            _ => Ok(()),
+        }
     }
 
     #[inline]

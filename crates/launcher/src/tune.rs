@@ -155,7 +155,9 @@ fn measure(
     for _ in 0..TURNS {
         for (index, row) in all.iter().enumerate() {
             let setting = format!("collectives={row}");
-            let options = ["--ranks-as", "processes", "--set", &setting];
+            // As between hosts, which is what the rows are for.
+            let messages = "host-collectives=messages";
+            let options = ["--ranks-as", "processes", "--set", messages, "--set", &setting];
             let said = job(rounds.div_ceil(TURNS), &options, &["-".to_owned()])?;
             for line in said.lines() {
                 // The job knows its candidate as the first one.

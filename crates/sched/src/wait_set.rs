@@ -65,9 +65,13 @@ impl WaitSet {
     /// true, then passes a full barrier and sees no sleepers need not wake anybody.
     #[inline]
     pub fn wait_counted(&self, sleepers: &AtomicU32, mut done: impl FnMut() -> bool) {
-        if spin_until(&mut done) {
-            return;
+        if !spin_until(&mut done) {
+            self.sleep_counted(sleepers, done);
         }
+    }
+
+    /// As [`WaitSet::wait_counted`], for one who has looked long enough.
+    pub fn sleep_counted(&self, sleepers: &AtomicU32, mut done: impl FnMut() -> bool) {
         sleepers.fetch_add(1, Ordering::SeqCst);
         loop {
             self.wait_once(&mut done);

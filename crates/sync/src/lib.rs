@@ -2,6 +2,7 @@
 //!
 //! Built with `--cfg loom` the protocols here run under loom's model checker.
 
+mod alarm;
 mod backoff;
 mod bell;
 mod biased;
@@ -12,11 +13,13 @@ mod lane;
 mod lock;
 pub mod mailbox;
 mod padded;
+mod place;
 pub mod prefetch;
 pub mod queue;
 pub mod ring;
 pub mod shuttle;
 
+pub use alarm::Alarm;
 pub use backoff::Backoff;
 pub use bell::Bell;
 pub use biased::{Biased, enable_global_barrier};
@@ -26,5 +29,6 @@ pub use lane::{Carrier, Lane};
 pub use lock::{Lock, LockGuard};
 pub use mailbox::Mailbox;
 pub use padded::CachePadded;
+pub use place::Place;
 pub use ring::Ring;
 pub use shuttle::{Shuttle, Side};

@@ -51,6 +51,16 @@ pub struct Outbound {
     pub bytes: u64,
 }
 
+/// A part of the memory that the node processes of a host have in common. It is aligned to pages, is zero at first, and
+/// stays as long as the process; what is in it is the business of whoever the owner gives parts of it to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Commons {
+    /// Where this process sees it. Others see it elsewhere.
+    pub address: *mut u8,
+    /// How many bytes there are.
+    pub bytes: usize,
+}
+
 /// Why a message was not taken. The caller still has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refusal {
@@ -133,6 +143,12 @@ pub trait Handler: Sync {
     /// Goes on with what the other functions left for later. [`Nodes::poll`](crate::Nodes::poll) calls it after each poll,
     /// in any number of threads at once. Returns whether anything happened.
     fn advance(&self) -> bool {
+        false
+    }
+
+    /// Tells whether something has come that no device sees, in memory that processes share ([`Device::commons`]), for
+    /// [`Handler::advance`] to deal with.
+    fn has_come(&self) -> bool {
         false
     }
 
@@ -220,6 +236,19 @@ pub trait Device: Send + Sync {
 
     /// Says that this process ends in order: its end is no loss to its peers, which still get what it has sent.
     fn leave(&self) {}
+
+    /// Returns the memory that node process `owner`, perhaps this one, may give parts of to those of its host: the same at all
+    /// of them. Nothing if this process shares no memory with the owner.
+    fn commons(&self, owner: Node) -> Option<Commons> {
+        let _ = owner;
+        None
+    }
+
+    /// Wakes a peer that sleeps in [`Device::sleep`] beside what was written into memory that both share. Cheap if it does
+    /// not sleep.
+    fn nudge(&self, peer: Node) {
+        let _ = peer;
+    }
 
     /// Tells whether the node processes of this host outnumber its cores, so that who spins keeps another from running.
     fn is_crowded(&self) -> bool {

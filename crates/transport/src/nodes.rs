@@ -123,12 +123,12 @@ impl Nodes {
     /// Sleeps until there may be something to poll for; see [`Device::sleep`].
     pub fn sleep(&self, limit: Duration, is_idle: &dyn Fn() -> bool) {
         let limit = if self.is_idle() { limit } else { limit.min(IMPATIENCE) };
-        self.routes.sleep(limit, is_idle);
+        self.routes.sleep(limit, &|| is_idle() && !self.has_come());
     }
 
     /// Returns what came and went, if nothing is on its way in this process: see [`Device::rest`].
     pub fn rest(&self) -> Option<Traffic> {
-        if self.is_idle() { self.routes.rest() } else { None }
+        if self.is_idle() && !self.has_come() { self.routes.rest() } else { None }
     }
 
     /// Wakes who sleeps in [`Nodes::sleep`].
@@ -160,6 +160,10 @@ impl Handler for Nodes {
 
     fn advance(&self) -> bool {
         Channel::ALL.iter().fold(false, |moved, &channel| self.of(channel).advance() | moved)
+    }
+
+    fn has_come(&self) -> bool {
+        Channel::ALL.iter().any(|&channel| self.of(channel).has_come())
     }
 
     fn is_idle(&self) -> bool {

@@ -12,7 +12,9 @@
 //! in the device, and sees to what arrives. While others poll it does not look, so that it takes no core from them.
 #![allow(unsafe_code)] // Passes memory by address, as the interface does.
 
-use crate::{Arriving, Capabilities, Channel, Device, Handler, Node, Outbound, Placement, Refusal, Traffic};
+use crate::{
+    Arriving, Capabilities, Channel, Commons, Device, Handler, Node, Outbound, Placement, Refusal, Traffic,
+};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -332,6 +334,10 @@ impl Handler for Renumbered<'_> {
         self.handler.advance()
     }
 
+    fn has_come(&self) -> bool {
+        self.handler.has_come()
+    }
+
     fn is_idle(&self) -> bool {
         self.handler.is_idle()
     }
@@ -435,6 +441,23 @@ impl Device for Routes {
         for device in 0..self.devices() {
             self.branch(device).device.leave();
             self.branch(device).device.wake();
+        }
+    }
+
+    fn commons(&self, owner: Node) -> Option<Commons> {
+        // Who joined later shares memory with some of a communicator's processes only.
+        let first = &*self.first.device;
+        if owner == self.node {
+            return first.commons(first.node());
+        }
+        let is_first = owner < self.plain || self.is_way(0, owner);
+        let (_, number) = self.way(owner).ok().filter(|_| is_first)?;
+        first.commons(number)
+    }
+
+    fn nudge(&self, peer: Node) {
+        if let Ok((device, number)) = self.way(peer) {
+            device.nudge(number);
         }
     }
 

@@ -194,6 +194,7 @@ settings! {
     POLL_US "poll-us" Kind::Number(0, 1_000_000), 30, "How long a worker without ranks to run looks for some before it sleeps, in microseconds";
     COLLECTIVE_TABLE "collective-table" Kind::RowsFile, 0, "Which algorithms collectives take: a file as weft tune writes it";
     COLLECTIVES "collectives" Kind::Rows, 0, "Which algorithms collectives take: rows that go before those of the file and the built-in ones";
+    HOST_COLLECTIVES "host-collectives" Kind::Choice(&["memory", "messages"]), 0, "How blocking collectives go among processes of one host: through memory they share, or by messages as between hosts";
     NET_INCLUDE "net-include" Kind::Text, 0, "The interfaces between hosts, by name, address or network, divided by commas; all but loopback if none";
     NET_EXCLUDE "net-exclude" Kind::Text, 0, "The interfaces that are not used between hosts";
     NET_TIMEOUT "net-timeout" Kind::Number(1, 86_400), 20, "After how many seconds without an answer another host is lost";

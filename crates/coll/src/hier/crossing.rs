@@ -625,7 +625,7 @@ fn mismatch(text: &str) -> Error {
 }
 
 #[cold]
-fn unreachable_peer(node: Node, reason: &str) -> Error {
+pub(crate) fn unreachable_peer(node: Node, reason: &str) -> Error {
     Error::new(
         MPI_ERR_OTHER,
         format!("node process {node}, which holds ranks of the communicator, is gone: {reason}"),

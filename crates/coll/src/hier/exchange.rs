@@ -17,6 +17,7 @@
 #![allow(unsafe_code)] // Hands memory to devices: each time it says who keeps it alive.
 
 use super::bytes::{Building, Bytes};
+use super::commons::{self, Commons};
 use super::crossing::Crossing;
 use super::spread::Spread;
 use super::wire::{EVERYBODY, Header, Kind, OperationKey};
@@ -52,6 +53,8 @@ pub(crate) enum Parcel {
     Offer { token: u64, address: u64, bytes: u64 },
     /// The operation has failed there.
     Abort,
+    /// Where the communicator's ranks meet: see [`Kind::Common`].
+    Common(u64),
 }
 
 /// A message of an operation.
@@ -109,6 +112,8 @@ pub(crate) struct Teams {
     pub early: HashMap<TeamKey, Vec<Message>>,
     /// Those that all ranks here have left lately: what still comes for them is of operations that failed.
     pub left: VecDeque<TeamKey>,
+    /// Those that were left before it was heard from this node process where they meet.
+    pub unheard: Vec<(TeamKey, Node)>,
 }
 
 /// The collective operations of a node process with others.
@@ -125,6 +130,8 @@ pub struct Exchange {
     awaited: Lock<HashMap<u64, Awaited>>,
     /// Operations with something to do and nobody who waits for them.
     restless: Lock<Vec<Arc<Crossing>>>,
+    /// What this process has given of its commons, and where ranks here sleep in anybody's.
+    pub(crate) commons: Commons,
     tokens: AtomicU64,
     notes: OnceLock<fn(u64)>,
     pub(crate) lost: Lock<HashMap<Node, String>>,
@@ -150,6 +157,7 @@ impl Exchange {
             offered: Lock::default(),
             awaited: Lock::default(),
             restless: Lock::default(),
+            commons: Commons::default(),
             tokens: AtomicU64::new(1),
             notes: OnceLock::new(),
             lost: Lock::default(),
@@ -383,7 +391,7 @@ impl Exchange {
         match message.parcel {
             Parcel::Here { credit, .. } => self.used(message.from, credit),
             Parcel::Offer { token, .. } => self.done_with(message.from, token),
-            Parcel::Abort => {}
+            Parcel::Abort | Parcel::Common(_) => {}
         }
     }
 
@@ -407,6 +415,18 @@ impl Exchange {
         let team = message.header.team;
         let spread: Option<Arc<Spread>> = {
             let mut teams = self.teams.lock();
+            if let Parcel::Common(token) = message.parcel {
+                let unheard = (team, message.from);
+                if let Some(place) = teams.unheard.iter().position(|&of| of == unheard) {
+                    teams.unheard.swap_remove(place);
+                    return commons::leave(self, message.from, token);
+                }
+                let known = teams.known.get(&team).map(|entry| entry.spread.clone());
+                let spread = known.filter(|spread| spread.awaits_common_of(message.from));
+                let Some(spread) = spread else { return teams.early.entry(team).or_default().push(message) };
+                drop(teams);
+                return spread.set_common(token);
+            }
             match teams.known.get(&team) {
                 Some(entry) => Some(entry.spread.clone()),
                 None if teams.left.contains(&team) => None,
@@ -433,7 +453,7 @@ const PATIENCE: u32 = 4000;
 /// How long it sleeps at most: other ranks of its worker wait meanwhile.
 const NAP: Duration = Duration::from_micros(200);
 
-fn plain(kind: Kind) -> Header {
+pub(crate) fn plain(kind: Kind) -> Header {
     Header {
         kind,
         team: (0, 0),
@@ -460,6 +480,10 @@ impl Handler for Exchange {
             Kind::Offer => {
                 let Header { token, address, bytes, .. } = header;
                 self.deliver(Message { from, header, parcel: Parcel::Offer { token, address, bytes } });
+            }
+            Kind::Common => {
+                let parcel = Parcel::Common(header.token);
+                self.deliver(Message { from, header, parcel });
             }
             Kind::Abort => self.deliver(Message { from, header, parcel: Parcel::Abort }),
             Kind::Ready => {
@@ -531,7 +555,11 @@ impl Handler for Exchange {
     }
 
     fn advance(&self) -> bool {
-        self.flush() | self.help()
+        self.flush() | self.help() | self.commons.hear()
+    }
+
+    fn has_come(&self) -> bool {
+        self.commons.has_come()
     }
 
     fn is_idle(&self) -> bool {

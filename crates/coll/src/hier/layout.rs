@@ -81,6 +81,11 @@ impl Layout {
         self.hosts[index as usize]
     }
 
+    /// Returns the number of members.
+    pub fn members(&self) -> u32 {
+        self.home.len() as u32
+    }
+
     /// Returns the index of a member's node process.
     pub fn home(&self, member: u32) -> u32 {
         self.home[member as usize]

@@ -20,6 +20,7 @@
 //! - `program`: the steps of one node process in an operation, stepped by events; pure. `plan`, `reductions`, `neighbors`
 //!   make them from [`pattern`](crate::pattern). `select`: which algorithm, and how long segments are.
 //! - `crossing`: one operation under way. `perform`: what its steps do. `spread`: the communicator.
+//! - `commons`: where all ranks are on one host, memory in which they meet for blocking operations without messages.
 //! - `exchange`: messages, credit, large data. `wire`: headers. `bytes`: packed data.
 //!
 //! # Segments
@@ -31,6 +32,7 @@
 //! under any placement.
 
 mod bytes;
+mod commons;
 mod crossing;
 mod exchange;
 mod layout;
@@ -44,6 +46,7 @@ mod spread;
 mod tree;
 mod wire;
 
+pub(crate) use commons::Apart;
 pub(crate) use crossing::Pending;
 pub use exchange::Exchange;
 pub(crate) use layout::{Layout, signature};

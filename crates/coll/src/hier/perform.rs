@@ -84,7 +84,7 @@ impl Crossing {
                             }
                         }
                     }
-                    Parcel::Abort => return Outcome::Failed(malformed("messages")),
+                    Parcel::Abort | Parcel::Common(_) => return Outcome::Failed(malformed("messages")),
                 };
                 match bytes::split(&data, cells.len()) {
                     Some(parts) => Outcome::Cells(parts),

@@ -1,16 +1,18 @@
 //! What the members of a communicator share on one node process when it has members on others, too.
 
+use super::commons::Ground;
 use super::crossing::{Crossing, Part};
-use super::exchange::{Exchange, Message, Parcel, TeamKey};
+use super::exchange::{Exchange, Message, Parcel, TeamKey, plain};
 use super::layout::Layout;
 use super::plan::{self, Choice};
 use super::program::Program;
 use super::select;
-use super::wire::{EVERYBODY, OperationKey};
+use super::wire::{EVERYBODY, Header, Kind, OperationKey};
 use crate::call::{Call, Description};
 use crate::operation::{Contribution, Operation, Root};
 use crate::plan::Members;
 use crate::selection::Selection;
+use crate::shared::Shared;
 use crate::team::Team;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::collections::{HashMap, VecDeque};
@@ -42,6 +44,8 @@ pub(crate) struct Spread {
     pub key: TeamKey,
     board: Lock<Board>,
     programs: Lock<Vec<(Arc<Choice>, Arc<Program>)>>,
+    /// Where the ranks meet, once it is known.
+    common: Ground,
     /// What ranks show each other in checking mode.
     pub shown: crate::checking::Board,
 }
@@ -85,7 +89,23 @@ pub(crate) fn join(
             let layout = layout();
             let me = layout.index(exchange.nodes().node()).expect("the caller is a member here");
             let mut board = Board::default();
-            for message in teams.early.remove(&key).unwrap_or_default() {
+            let common = Ground::of(exchange, &layout, me);
+            let mut early = teams.early.remove(&key).unwrap_or_default();
+            let mut announced = None;
+            early.retain(|message| {
+                let Parcel::Common(token) = message.parcel else { return true };
+                let is_mine = announced.is_none() && common.giver() == Some(message.from);
+                if is_mine {
+                    announced = Some(token);
+                }
+                !is_mine
+            });
+            let (later, early): (Vec<_>, Vec<_>) =
+                early.into_iter().partition(|message| matches!(message.parcel, Parcel::Common(_)));
+            if !later.is_empty() {
+                teams.early.insert(key, later);
+            }
+            for message in early {
                 board.early.entry(message.header.operation).or_default().push(message);
             }
             let joined = vec![false; layout.all_on(me).len()];
@@ -96,8 +116,10 @@ pub(crate) fn join(
                 key,
                 board: Lock::new(board),
                 programs: Lock::default(),
+                common,
                 shown: crate::checking::Board::default(),
             });
+            spread.begin_common(announced);
             teams.known.insert(key, Entry { spread: spread.clone(), joined, left: 0 });
             spread
         }
@@ -118,6 +140,7 @@ pub(crate) fn leave(spread: &Arc<Spread>) {
         if entry.left as usize == entry.joined.len() {
             let entry = teams.known.remove(&spread.key);
             remember(&mut teams.left, spread.key);
+            teams.unheard.extend(spread.leave_common().map(|giver| (spread.key, giver)));
             drop(teams);
             drop(entry);
             let early = core::mem::take(&mut spread.board.lock().early);
@@ -172,6 +195,40 @@ impl Spread {
         }
     }
 
+    /// Returns where the ranks meet, if they share memory. Waits until this is known.
+    pub fn await_common(&self) -> Option<Arc<Shared>> {
+        self.common.wait()
+    }
+
+    /// Tells whether it is that node process from which it is still to be heard where the ranks meet.
+    pub fn awaits_common_of(&self, node: Node) -> bool {
+        self.common.giver() == Some(node) && !self.common.is_known()
+    }
+
+    /// Notes where the ranks meet: [`Kind::Common`](super::wire::Kind).
+    pub fn set_common(&self, token: u64) {
+        self.common.set(self.exchange, &self.layout, self.me, token);
+    }
+
+    /// Says where the ranks meet, if it is this process that does; else takes what has been `announced`.
+    fn begin_common(&self, announced: Option<u64>) {
+        if let Some(token) = announced {
+            self.set_common(token);
+        } else if self.common.giver() == Some(self.layout.node(self.me)) {
+            let token = self.common.give(self.exchange, &self.layout);
+            self.set_common(token);
+            for index in (0..self.layout.len()).filter(|&index| index != self.me) {
+                let header = Header { team: self.key, token, ..plain(Kind::Common) };
+                self.exchange.tell(self.layout.node(index), header);
+            }
+        }
+    }
+
+    /// Lets go of where the ranks meet. Returns from whom it has not been heard yet, if that is so.
+    fn leave_common(&self) -> Option<Node> {
+        self.common.leave()
+    }
+
     /// Forgets an operation that is over here.
     pub fn close(&self, key: OperationKey, has_failed: bool) {
         let mut board = self.board.lock();
@@ -188,6 +245,7 @@ impl Spread {
         if self.layout.index(peer).is_none() {
             return;
         }
+        self.common.lost(peer, reason);
         let under_way: Vec<_> = self.board.lock().under_way.values().cloned().collect();
         under_way.iter().for_each(|crossing| crossing.lost(peer, reason));
     }

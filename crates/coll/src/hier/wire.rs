@@ -22,10 +22,13 @@ pub(crate) enum Kind {
     Abort,
     /// A word for the layer above: `token`.
     Note,
+    /// Where the memory is in which the ranks of the communicator meet: in `token`, counted from 1, in that of the sender;
+    /// 0 if there is none.
+    Common,
 }
 
 impl Kind {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Eager,
         Self::Offer,
         Self::Ready,
@@ -34,6 +37,7 @@ impl Kind {
         Self::Credit,
         Self::Abort,
         Self::Note,
+        Self::Common,
     ];
 }
 

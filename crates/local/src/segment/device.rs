@@ -10,7 +10,7 @@ use weft_base::constants::MPI_ERR_INTERN;
 use weft_sync::{CachePadded, Lock};
 use weft_sys::clock;
 use weft_sys::shared::{self, Identity, Mapping};
-use weft_transport::{Capabilities, Channel, Device, Handler, MAX_HEADER, Node, Refusal, Traffic};
+use weft_transport::{Capabilities, Channel, Commons, Device, Handler, MAX_HEADER, Node, Refusal, Traffic};
 
 use super::incoming::{Announced, Incoming};
 use super::layout::{MAX_NODES, Shape};
@@ -25,7 +25,7 @@ const CALM: u32 = 4096;
 /// How long a sleep lasts at most where nobody says that there is room again.
 const NAP: Duration = Duration::from_millis(1);
 
-/// Up to which size a segment asks for huge pages: it takes them whole, whatever is used of them.
+/// Up to which size, commons apart, a segment asks for huge pages: it takes them whole, whatever is used of them.
 const HUGE: u64 = 64 << 20;
 
 /// What others read to find out whether they can.
@@ -153,7 +153,7 @@ impl SegmentDevice {
         if node >= nodes {
             return Err(wrong(format!("there is no process {node} in shared memory of {nodes} processes")));
         }
-        if shape.size() <= HUGE {
+        if shape.commons(0) <= HUGE {
             memory.prefer_huge_pages();
         }
         let map = Map::new(memory, shape, node);
@@ -625,6 +625,16 @@ impl Device for SegmentDevice {
     fn leave(&self) {
         let (from, to) = (state::PRESENT, state::GONE);
         let _ = self.own.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed);
+    }
+
+    fn commons(&self, owner: Node) -> Option<Commons> {
+        (owner < self.map.shape.nodes).then(|| self.map.commons(owner))
+    }
+
+    fn nudge(&self, peer: Node) {
+        if peer < self.map.shape.nodes && peer != self.map.node {
+            self.call(peer);
+        }
     }
 
     fn is_crowded(&self) -> bool {

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)] // Makes references into shared memory.
 
 use weft_sys::shared::Mapping;
-use weft_transport::Node;
+use weft_transport::{Commons, Node};
 
 use super::layout::Shape;
 use super::shared::{Area, BlockHead, Header, Pair};
@@ -63,5 +63,10 @@ impl Map {
 
     pub fn block_bytes(&self, node: Node, index: u32) -> *mut u8 {
         self.bytes_at(self.shape.block(node, index) + size_of::<BlockHead>() as u64)
+    }
+
+    pub fn commons(&self, node: Node) -> Commons {
+        debug_assert!(node < self.shape.nodes);
+        Commons { address: self.bytes_at(self.shape.commons(node)), bytes: self.shape.commons as usize }
     }
 }

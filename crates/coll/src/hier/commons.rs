@@ -1,0 +1,368 @@
+//! Memory in which the ranks of a communicator meet when they are on several node processes of one host.
+//!
+//! The rounds are those of ranks that are threads ([`rendezvous`](crate::rendezvous), [`lines`](crate::lines)): their words,
+//! posts and slots lie in memory that the processes share, and hold no address that a peer would follow. So a blocking
+//! operation of little data sends no message.
+//!
+//! # Who gives the memory
+//! The process of the communicator's first member gives a part of its [commons](weft_transport::Commons) when its first rank
+//! joins, and tells the others in a message where it is, or that none is left; then the communicator goes by messages. Whoever
+//! comes to a blocking operation before the message has come waits for it. A part is used again when all processes have let
+//! go of it, which each of them notes there, the giver looks for when it gives.
+//!
+//! # Sleep
+//! By an [`Alarm`]: a nudged process looks whether there is anything to wake its sleepers for when it polls
+//! ([`Commons::hear`]); while there is it is not at rest and does not sleep ([`Commons::has_come`]).
+//!
+//! # Death
+//! Whoever waits gives up when one of the processes is gone, and so do all who come later.
+#![allow(unsafe_code)] // Makes references into memory that processes share.
+
+use super::exchange::Exchange;
+use super::layout::Layout;
+use crate::lines::{FEW, Line, Lines};
+use crate::rendezvous::{DEPTH, Words};
+use crate::shared::{Common, LinePost, Post, Shared, Slots};
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use weft_base::Error;
+use weft_base::settings::HOST_COLLECTIVES;
+use weft_sched::WaitSet;
+use weft_sync::{Alarm, CachePadded, Lock};
+use weft_transport::{Device, Node};
+
+/// What a communicator's part of the commons begins with.
+#[repr(C)]
+struct Head {
+    /// How many processes have let go of it.
+    left: CachePadded<AtomicU32>,
+    alarm: Alarm,
+    published: CachePadded<[AtomicU64; DEPTH]>,
+    words: Words,
+}
+
+type Row = CachePadded<Line<LinePost>>;
+
+/// Where things are in a part: the head, lines of few ranks, posts, slots.
+struct Plan {
+    size: usize,
+    lines: usize,
+    slot: usize,
+}
+
+/// What all parts begin at a multiple of.
+const ALIGN: usize = 4096;
+/// The most and the fewest bytes of a slot.
+const LARGEST: usize = 128 << 10;
+const SMALLEST: usize = 128;
+
+impl Plan {
+    /// Plans for `size` ranks on memory of `room` bytes, of which one communicator should not take much.
+    fn of(size: usize, room: usize) -> Self {
+        let slot = (room / 64).min(256 << 10) / size;
+        let lines = if size as u32 <= FEW { Lines::<LinePost>::count(size as u32) } else { 0 };
+        Self { size, lines, slot: slot.clamp(SMALLEST, LARGEST) & !127 }
+    }
+
+    fn lines_at(&self) -> usize {
+        size_of::<Head>()
+    }
+
+    fn posts_at(&self) -> usize {
+        self.lines_at() + self.lines * size_of::<Row>()
+    }
+
+    fn slots_at(&self) -> usize {
+        (self.posts_at() + self.size * size_of::<Post>()).next_multiple_of(ALIGN)
+    }
+
+    fn bytes(&self) -> usize {
+        (self.slots_at() + Slots::bytes(self.size, self.slot)).next_multiple_of(ALIGN)
+    }
+}
+
+/// What a process has given of its commons.
+struct Given {
+    at: usize,
+    bytes: usize,
+    processes: u32,
+}
+
+/// The commons as one process sees them: what it has given, and where its ranks sleep.
+#[derive(Default)]
+pub(crate) struct Commons {
+    given: Lock<Vec<Given>>,
+    awaited: Lock<Vec<Arc<Apart>>>,
+    /// How many are awaited.
+    awaiting: AtomicUsize,
+}
+
+impl Commons {
+    /// Wakes ranks that sleep here and want to know of something. Returns whether there was anything.
+    pub fn hear(&self) -> bool {
+        if self.awaiting.load(Ordering::SeqCst) == 0 {
+            return false;
+        }
+        let awaited = self.awaited.lock().clone();
+        awaited.iter().fold(false, |heard, apart| apart.hear() | heard)
+    }
+
+    /// Tells whether there is something to hear.
+    pub fn has_come(&self) -> bool {
+        self.awaiting.load(Ordering::SeqCst) != 0 && self.awaited.lock().iter().any(|apart| apart.has_news())
+    }
+}
+
+/// Returns what the part of `bytes` bytes that a process has given, at `at`, begins with, where this process sees it.
+fn part(exchange: &Exchange, giver: Node, at: usize, bytes: usize) -> Option<NonNull<u8>> {
+    let commons = exchange.nodes().device().commons(giver)?;
+    let fits = at.is_multiple_of(ALIGN) && at.checked_add(bytes).is_some_and(|end| end <= commons.bytes);
+    fits.then(|| NonNull::new(commons.address.wrapping_add(at))).flatten()
+}
+
+fn head(part: NonNull<u8>) -> &'static Head {
+    // SAFETY: the start of a part, which is aligned, stays mapped for ever and is in nobody's hands but as such a head, made
+    // of atomics, whatever they contain.
+    unsafe { part.cast::<Head>().as_ref() }
+}
+
+/// Lets go of a part that this process has never used: the token of [`Kind::Common`](super::wire::Kind).
+pub(crate) fn leave(exchange: &Exchange, giver: Node, token: u64) {
+    let at = token.checked_sub(1).and_then(|at| part(exchange, giver, at as usize, size_of::<Head>()));
+    if let Some(part) = at {
+        head(part).left.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+/// Where the ranks of a communicator meet, as one process knows it.
+pub(crate) struct Ground {
+    /// Who says where it is, if the processes share memory.
+    giver: Option<Node>,
+    /// Where it is, if there is any, once that is known.
+    found: OnceLock<Option<(usize, Arc<Shared>)>>,
+    waiting: WaitSet,
+    is_lost: AtomicBool,
+}
+
+impl Ground {
+    /// Finds out whether the processes of a communicator share memory. All of them come to the same answer.
+    pub fn of(exchange: &Exchange, layout: &Layout, me: u32) -> Self {
+        let shares = |index: u32| {
+            layout.host(index) == layout.host(me)
+                && exchange.nodes().device().commons(layout.node(index)).is_some()
+        };
+        let wanted = HOST_COLLECTIVES.get() == 0 && weft_sched::has_source();
+        let all = wanted && (0..layout.len()).all(shares);
+        Self {
+            giver: all.then(|| layout.node(0)),
+            found: OnceLock::new(),
+            waiting: WaitSet::new(),
+            is_lost: AtomicBool::new(false),
+        }
+    }
+
+    /// Returns who says where it is.
+    pub fn giver(&self) -> Option<Node> {
+        self.giver
+    }
+
+    /// Tells whether it is known where it is.
+    pub fn is_known(&self) -> bool {
+        self.found.get().is_some()
+    }
+
+    /// Gives the communicator a part of this process's commons. Returns the token that tells where.
+    pub fn give(&self, exchange: &Exchange, layout: &Layout) -> u64 {
+        let node = exchange.nodes().node();
+        let Some(room) = exchange.nodes().device().commons(node).map(|commons| commons.bytes) else {
+            return 0;
+        };
+        let plan = Plan::of(layout.members() as usize, room);
+        let bytes = plan.bytes();
+        let mut given = exchange.commons.given.lock();
+        given.retain(|given| {
+            part(exchange, node, given.at, given.bytes)
+                .is_some_and(|part| head(part).left.load(Ordering::Acquire) != given.processes)
+        });
+        let ends = core::iter::once(0).chain(given.iter().map(|given| given.at + given.bytes));
+        let place = ends.enumerate().find_map(|(place, at)| {
+            let end = given.get(place).map_or(room, |next| next.at);
+            (at + bytes <= end).then_some((place, at))
+        });
+        let Some((place, at)) = place else { return 0 };
+        let Some(part) = part(exchange, node, at, bytes) else { return 0 };
+        // SAFETY: the part is this process's own until it tells others of it: all who had it before have let go of it. It has
+        // room for all of this, aligned.
+        unsafe {
+            core::ptr::write_bytes(part.as_ptr(), 0, plan.slots_at());
+            (&raw mut (*part.cast::<Head>().as_ptr()).words).write(Words::new(plan.size as u32));
+        }
+        given.insert(place, Given { at, bytes, processes: layout.len() });
+        at as u64 + 1
+    }
+
+    /// Notes where it is, and makes what ranks here need of it.
+    pub fn set(&self, exchange: &'static Exchange, layout: &Layout, me: u32, token: u64) {
+        let found = || {
+            let (giver, at) = (self.giver?, token.checked_sub(1)? as usize);
+            let room = exchange.nodes().device().commons(giver)?.bytes;
+            let plan = Plan::of(layout.members() as usize, room);
+            let part = part(exchange, giver, at, plan.bytes())?;
+            let apart = Arc::new(Apart {
+                head: head(part),
+                seen: AtomicU32::new(0),
+                others: (0..layout.len())
+                    .filter(|&index| index != me)
+                    .map(|index| layout.node(index))
+                    .collect(),
+                exchange,
+                is_crowded: exchange.nodes().device().is_crowded(),
+                waiting: WaitSet::new(),
+                lost: OnceLock::new(),
+            });
+            let head = apart.head;
+            // SAFETY: the places of the plan lie within the part, aligned; what was written there before the token was sent
+            // is valid, and consists of atomics and of data that the rounds protect. The memory stays for ever.
+            let common = unsafe {
+                let lines =
+                    core::slice::from_raw_parts(part.add(plan.lines_at()).cast::<Row>().as_ptr(), plan.lines);
+                Common {
+                    words: &head.words,
+                    sleepers: &head.alarm.sleepers,
+                    lines: (plan.lines > 0).then_some(lines),
+                    published: &head.published,
+                    posts: core::slice::from_raw_parts(
+                        part.add(plan.posts_at()).cast::<Post>().as_ptr(),
+                        plan.size,
+                    ),
+                    slots: Slots::at(part.add(plan.slots_at()), plan.size, plan.slot),
+                }
+            };
+            Some((at, Arc::new(Shared::common(plan.size as u32, common, apart))))
+        };
+        let _ = self.found.set(found());
+        self.waiting.wake_all();
+    }
+
+    /// Returns what ranks here need to meet, if there is where to; waits until that is known.
+    pub fn wait(&self) -> Option<Arc<Shared>> {
+        self.giver?;
+        if !self.is_known() {
+            self.waiting.wait(|| self.is_known() || self.is_lost.load(Ordering::Acquire));
+        }
+        self.found.get()?.as_ref().map(|(_, shared)| shared.clone())
+    }
+
+    /// Notes that one of the processes is gone.
+    pub fn lost(&self, peer: Node, reason: &str) {
+        self.is_lost.store(true, Ordering::Release);
+        self.waiting.wake_all();
+        if let Some(Some((_, shared))) = self.found.get()
+            && let Some(apart) = &shared.apart
+        {
+            let _ = apart.lost.set((peer, reason.into()));
+            apart.waiting.wake_all();
+        }
+    }
+
+    /// Lets go of it for this process. Returns who has still to say where it is.
+    pub fn leave(&self) -> Option<Node> {
+        match self.found.get() {
+            None => self.giver,
+            Some(found) => {
+                if let Some((_, shared)) = found
+                    && let Some(apart) = &shared.apart
+                {
+                    apart.head.left.fetch_add(1, Ordering::AcqRel);
+                }
+                None
+            }
+        }
+    }
+}
+
+/// What there is to do beyond the rounds because their ranks are on several processes.
+pub(crate) struct Apart {
+    head: &'static Head,
+    /// The events that this process has heard of.
+    seen: AtomicU32,
+    /// The other processes.
+    others: Box<[Node]>,
+    exchange: &'static Exchange,
+    is_crowded: bool,
+    waiting: WaitSet,
+    lost: OnceLock<(Node, String)>,
+}
+
+/// How many looks in vain are worth it where nobody else wants the core: some tens of microseconds.
+const LOOKS: u32 = 4000;
+/// After how many of them to see whether messages have come, and where others want the core.
+const POLL: u32 = 16;
+const POLL_CROWDED: u32 = 4;
+
+impl Apart {
+    /// Returns once `done` does, which somebody makes true who then calls [`Apart::wake_all`], or when a process is gone.
+    pub fn wait(self: &Arc<Self>, mut done: impl FnMut() -> bool) {
+        let mut done = || done() || self.lost.get().is_some();
+        let poll = if self.is_crowded { POLL_CROWDED } else { POLL };
+        let mut looks = 0;
+        while !done() {
+            if !weft_sched::look_again(looks, LOOKS) {
+                return self.sleep(done);
+            }
+            looks += 1;
+            if looks.is_multiple_of(poll) {
+                self.exchange.nodes().poll();
+            }
+        }
+    }
+
+    #[cold]
+    fn sleep(self: &Arc<Self>, done: impl FnMut() -> bool) {
+        let commons = &self.exchange.commons;
+        commons.awaited.lock().push(self.clone());
+        commons.awaiting.fetch_add(1, Ordering::SeqCst);
+        self.waiting.sleep_counted(&self.head.alarm.sleepers, done);
+        commons.awaiting.fetch_sub(1, Ordering::SeqCst);
+        let mut awaited = commons.awaited.lock();
+        if let Some(place) = awaited.iter().position(|apart| Arc::ptr_eq(apart, self)) {
+            awaited.swap_remove(place);
+        }
+    }
+
+    /// Wakes all who sleep, in any process. What they wait for has been made true.
+    #[inline]
+    pub fn wake_all(&self) {
+        if self.head.alarm.raise() {
+            self.tell_all();
+        }
+    }
+
+    #[cold]
+    fn tell_all(&self) {
+        self.waiting.wake_all();
+        self.others.iter().for_each(|&node| self.exchange.nodes().device().nudge(node));
+    }
+
+    fn has_news(&self) -> bool {
+        self.head.alarm.events() != self.seen.load(Ordering::Relaxed)
+    }
+
+    fn hear(&self) -> bool {
+        let events = self.head.alarm.events();
+        let is_new = self.seen.swap(events, Ordering::SeqCst) != events;
+        if is_new {
+            self.waiting.wake_all();
+        }
+        is_new
+    }
+
+    /// Returns why nobody need wait.
+    #[cold]
+    pub fn loss(&self) -> Error {
+        let (node, reason) =
+            self.lost.get().map_or((Node::MAX, "no reason is known"), |(n, r)| (*n, r.as_str()));
+        super::crossing::unreachable_peer(node, reason)
+    }
+}
