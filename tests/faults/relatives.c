@@ -14,6 +14,13 @@ static int child(const char *what, MPI_Comm parent) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (rank == 0) MPI_Send(&number, 1, MPI_INT, 0, 0, parent);
   MPI_Barrier(parent);
+  if (is(what, "answers")) {
+    MPI_Recv(&number, 1, MPI_INT, rank, 2, parent, MPI_STATUS_IGNORE);
+    number += 100;
+    MPI_Send(&number, 1, MPI_INT, rank, 3, parent);
+    int one = 1;
+    MPI_Allreduce(&one, &number, 1, MPI_INT, MPI_SUM, parent);
+  }
   if (is(what, "crash") && rank == 1) abort();
   if (is(what, "killed") && rank == 1) raise(SIGKILL);
   if (is(what, "crash") || is(what, "killed") || is(what, "parent fails") || is(what, "wait"))
@@ -22,6 +29,55 @@ static int child(const char *what, MPI_Comm parent) {
   if (is(what, "parted")) MPI_Abort(MPI_COMM_WORLD, 7);
   MPI_Finalize();
   return is(what, "late code") ? 5 : 0;
+}
+
+static int class_of(int code) {
+  int class;
+  MPI_Error_class(code, &class);
+  return class;
+}
+
+// One of the children is killed, and the parents go on, with each other and with children that they have besides.
+static void survive(const char *program) {
+  MPI_Comm children, others;
+  char *killed[] = {"killed", NULL}, *alive[] = {"answers", NULL};
+  int rank, size, number, got[4] = {-1, -1, -1, -1}, one = 1, sum = 0;
+  MPI_Request posted[3], in_vain[2];
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Comm_spawn(program, alive, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &others, MPI_ERRCODES_IGNORE);
+  if (rank == 0) MPI_Recv(&number, 1, MPI_INT, 0, 0, others, MPI_STATUS_IGNORE);
+  MPI_Barrier(others);
+  MPI_Comm_spawn(program, killed, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE);
+  MPI_Comm_set_errhandler(children, MPI_ERRORS_RETURN);
+  if (rank == 0) MPI_Recv(&number, 1, MPI_INT, 0, 0, children, MPI_STATUS_IGNORE);
+  // What the loss of the children must not end, and what it must.
+  MPI_Irecv(&got[0], 1, MPI_INT, MPI_ANY_SOURCE, 8, MPI_COMM_WORLD, &posted[0]);
+  MPI_Irecv(&got[1], 1, MPI_INT, (rank + 1) % size, 9, MPI_COMM_WORLD, &posted[1]);
+  if (rank < 2) MPI_Irecv(&got[2], 1, MPI_INT, MPI_ANY_SOURCE, 3, others, &posted[2]);
+  MPI_Irecv(&number, 1, MPI_INT, MPI_ANY_SOURCE, 1, children, &in_vain[0]);
+  MPI_Irecv(&number, 1, MPI_INT, 1, 1, children, &in_vain[1]);
+  MPI_Barrier(children);
+  int good = class_of(MPI_Wait(&in_vain[0], MPI_STATUS_IGNORE)) == MPI_ERR_PROC_ABORTED;
+  good &= class_of(MPI_Wait(&in_vain[1], MPI_STATUS_IGNORE)) == MPI_ERR_PROC_ABORTED;
+  // The children of one process are lost together; another may end a moment later.
+  while (MPI_Send(&one, 1, MPI_INT, 1, 1, children) == MPI_SUCCESS) sched_yield();
+  good &= class_of(MPI_Recv(&number, 1, MPI_INT, 1, 1, children, MPI_STATUS_IGNORE)) == MPI_ERR_PROC_ABORTED;
+  good &= class_of(MPI_Recv(&number, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, children, MPI_STATUS_IGNORE)) == MPI_ERR_PROC_ABORTED;
+  good &= class_of(MPI_Probe(1, 1, children, MPI_STATUS_IGNORE)) == MPI_ERR_PROC_ABORTED;
+  good &= class_of(MPI_Barrier(children)) == MPI_ERR_PROC_ABORTED;
+  MPI_Send(&rank, 1, MPI_INT, (rank + size - 1) % size, 8, MPI_COMM_WORLD);
+  MPI_Send(&rank, 1, MPI_INT, (rank + size - 1) % size, 9, MPI_COMM_WORLD);
+  if (rank < 2) MPI_Send(&rank, 1, MPI_INT, rank, 2, others);
+  MPI_Waitall(rank < 2 ? 3 : 2, posted, MPI_STATUSES_IGNORE);
+  good &= got[0] == (rank + 1) % size && got[1] == got[0] && (rank >= 2 || got[2] == rank + 100);
+  MPI_Recv(&got[3], 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, others);
+  good &= sum == 2;
+  MPI_Allreduce(&good, &sum, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  MPI_Comm_free(&children);
+  MPI_Comm_disconnect(&others);
+  if (rank == 0 && sum) printf("the parents go on\n");
 }
 
 static void start(const char *program, const char *what) {
@@ -76,6 +132,8 @@ int main(int argc, char **argv) {
   if (parent != MPI_COMM_NULL) return child(argv[1], parent);
   if (is(argv[1], "serve") || is(argv[1], "connect"))
     meet(argv[2], is(argv[1], "serve"));
+  else if (is(argv[1], "survives"))
+    survive(argv[0]);
   else
     start(argv[0], argv[1]);
   MPI_Finalize();

@@ -3,7 +3,8 @@
 //! other job's. An `mpirun` with such jobs ends after them, with their code if its own job's is 0.
 //!
 //! A job and one that it has started are *connected* until the processes of the first have let go of those of the other.
-//! As long as they are, one's failure is the other's.
+//! As long as they are, the failure of the first ends the other. The failure of the other is an error of the calls that
+//! communicate with it, which end the first job or not, as its error handlers say.
 #![allow(unsafe_code)] // Passes a descriptor on, and sends signals.
 
 use crate::flags::{self, CommandLine, Inherit, RanksAs, Stop};
@@ -54,8 +55,8 @@ pub struct Offspring {
 /// What is to be started, the options for jobs that start from it, and, for a spawned job, whom to answer.
 pub type Task = (Plan, Vec<OsString>, Option<Answer>);
 
-/// The codes of jobs that have failed, and whether they were connected; and answers for node processes.
-pub type News = (Vec<(i32, bool)>, Vec<(u32, Request)>);
+/// The codes of jobs that have failed, and answers for node processes.
+pub type News = (Vec<i32>, Vec<(u32, Request)>);
 
 /// What an `mpirun` for a spawned job answers to those who have started it.
 pub struct Answer {
@@ -344,7 +345,7 @@ impl Offspring {
             job.has_ended = true;
             let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
             if code != 0 && !job.is_refused {
-                failed.push((code, job.is_connected));
+                failed.push(code);
             }
         }
         (failed, answers)

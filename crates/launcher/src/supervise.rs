@@ -19,6 +19,7 @@ use crate::wire::{self, ALL, Frame};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
+use weft_base::constants::MPI_ERR_PROC_ABORTED;
 use weft_base::job::{Job, RankState, Report, Request};
 
 /// How long node processes may take to go once the job has ended; then they are killed.
@@ -33,8 +34,8 @@ const TIMED_OUT: i32 = 124;
 const DEADLOCK: i32 = 125;
 /// Exit code of a job that would have ended with 0, if `--check=error` found something.
 const FINDINGS: i32 = 123;
-/// How long the report of a rank that gave up waits for its cause: on another host a process may have died, which is known
-/// there first.
+/// How long the report of a rank that gave up waits for its cause: another process may have died, which its peers, or its
+/// host, may know first.
 const CAUSE: Duration = Duration::from_millis(250);
 /// How much standard input may be on its way to rank 0.
 const INPUT_WINDOW: usize = 256 << 10;
@@ -73,6 +74,8 @@ struct Supervisor<'a> {
     code: Option<i32>,
     /// The first code other than 0 with which ranks ended that had done with MPI.
     late_code: Option<i32>,
+    /// The exit code of the first job that this one has started and that has failed.
+    code_of_offspring: Option<i32>,
     /// Reports of ranks that gave up, and until when they wait for their cause.
     held: Vec<(u32, Report)>,
     held_until: Option<Instant>,
@@ -172,6 +175,7 @@ pub fn run(plan: Plan, offspring: Offspring, mut answer: Option<Answer>) -> Resu
         printer: Printer::default(),
         code: None,
         late_code: None,
+        code_of_offspring: None,
         held: Vec::new(),
         held_until: None,
         kill_at: None,
@@ -276,11 +280,9 @@ impl Supervisor<'_> {
     fn look_after_offspring(&mut self) {
         let (failed, answers) = self.offspring.look();
         answers.iter().for_each(|(node, answer)| self.request(*node, answer));
-        for (code, is_connected) in failed {
-            if is_connected && self.nodes.iter().any(|node| node.is_alive) {
-                self.settle(code, GRACE);
-            }
+        for code in failed {
             self.late_code.get_or_insert(code);
+            self.code_of_offspring.get_or_insert(code);
         }
     }
 
@@ -530,7 +532,8 @@ impl Supervisor<'_> {
 
     fn report(&mut self, number: u32, report: Report) {
         let gave_up = matches!(report, Report::Abort { .. } | Report::RankFailed { .. });
-        if gave_up && self.job.is_spread() && self.code.is_none() {
+        let has_lost = matches!(report, Report::Abort { code: MPI_ERR_PROC_ABORTED, .. });
+        if (has_lost || gave_up && self.job.is_spread()) && self.code.is_none() {
             let Some(node) = self.node(number) else { return };
             node.has_reported = true;
             self.held.push((number, report));
@@ -690,7 +693,10 @@ impl Supervisor<'_> {
     fn finish(&mut self) -> i32 {
         self.printer.finish();
         self.printer.sum_up();
-        let code = self.code.filter(|code| *code != 0).or(self.late_code).unwrap_or(0);
+        // Of ranks that gave up because processes of another job were gone, that job's code says why.
+        let lost_others = self.code == Some(MPI_ERR_PROC_ABORTED);
+        let cause = self.code_of_offspring.filter(|_| lost_others);
+        let code = cause.or(self.code).filter(|code| *code != 0).or(self.late_code).unwrap_or(0);
         if let Some(answer) = self.answer.as_mut().filter(|_| !self.has_met) {
             let cause = self.cause.as_deref().unwrap_or("no process has called MPI_Init");
             answer.take_back(format!(

@@ -6,7 +6,7 @@
 use crate::agreement;
 use crate::attributes::Attributes;
 use crate::contexts::Held;
-use crate::errors::ErrorHandler;
+use crate::errors::{Action, ErrorHandler};
 use crate::groups;
 use crate::hints::Hints;
 use crate::process::Process;
@@ -247,7 +247,8 @@ fn created(handle: abi::Comm) -> Result {
 /// different jobs that no other communicator joins are independent afterwards.
 ///
 /// # Errors
-/// As [`comm_free`].
+/// As [`comm_free`]; `MPI_ERR_PROC_ABORTED` if a process of another job is lost, and then the communicator stays until it is
+/// freed.
 pub fn comm_disconnect(comm: Out<abi::Comm>) -> Result {
     check::output(comm, "comm")?;
     let process = Process::current()?;
@@ -275,10 +276,11 @@ pub fn comm_disconnect(comm: Out<abi::Comm>) -> Result {
     Ok(())
 }
 
-/// Waits for the processes of other jobs that this rank is connected to, as they do for it, and lets go of them.
+/// Waits for the processes of other jobs that this rank is connected to, as they do for it, and lets go of them. Of those
+/// that are lost the program has been told, where errors are not fatal.
 ///
 /// # Errors
-/// `MPI_ERR_OTHER` when one of them is lost.
+/// `MPI_ERR_PROC_ABORTED` when one of them is lost, and that is fatal on the communicator that joins it with this rank.
 pub(crate) fn part(process: &Process) -> Result {
     let live = process.communicators.live();
     let freed = core::mem::take(&mut *process.freed_ties.lock());
@@ -286,7 +288,13 @@ pub(crate) fn part(process: &Process) -> Result {
     ties.retain(|communicator| communicator.tie.is_some());
     // All ranks of two communicators wait in the same order.
     ties.sort_by_key(|communicator| communicator.values.context);
-    ties.iter().try_for_each(|communicator| communicator.team.barrier())
+    let is_fatal = |communicator: &Communicator| {
+        matches!(communicator.error_handler().action, Action::Fatal | Action::Abort)
+    };
+    ties.iter().try_for_each(|communicator| match communicator.team.barrier() {
+        Err(error) if error.class == MPI_ERR_PROC_ABORTED && !is_fatal(communicator) => Ok(()),
+        outcome => outcome,
+    })
 }
 
 impl Process {

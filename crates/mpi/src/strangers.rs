@@ -13,8 +13,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weft_base::{Error, Result};
-use weft_comm::{Communicator as Values, Group};
+use weft_comm::{Communicator as Values, Comparison, Group};
 use weft_local::SegmentDevice;
+use weft_p2p::Envelope;
 use weft_sync::Lock;
 use weft_transport::Node;
 
@@ -63,6 +64,17 @@ struct State {
     known: HashMap<Node, Known>,
     numbers: HashMap<Identity, u32>,
     identities: HashMap<u32, Identity>,
+    /// Of each communicator with strangers, by its context: who may send there.
+    senders: HashMap<u32, Senders>,
+}
+
+/// Who may send messages in a context.
+#[derive(Default)]
+struct Senders {
+    /// The group, or both if ranks here are on both sides.
+    groups: Vec<Group>,
+    /// How many ties there are with the context.
+    ties: usize,
 }
 
 struct Known {
@@ -166,7 +178,24 @@ impl Side {
 
 /// Keeps node processes of other jobs known.
 #[derive(Debug, Default)]
-pub(crate) struct Tie(Vec<Node>);
+pub(crate) struct Tie {
+    nodes: Vec<Node>,
+    /// That of the communicator which needs them, if it is one.
+    context: Option<u32>,
+}
+
+/// Tells whether a receive may wait for a message of a node process of another job.
+fn may_wait_for(pattern: &Envelope, node: Node) -> bool {
+    let guard = STATE.lock();
+    let senders = guard.as_ref().and_then(|state| state.senders.get(&(pattern.context / 2)));
+    // The others join only processes of this job.
+    let Some(senders) = senders else { return false };
+    let is_there = |number: u32| nodes::node_of(number) == node;
+    senders.groups.iter().any(|group| match u32::try_from(pattern.source) {
+        Ok(source) if source < group.size() => is_there(group.world_rank(source)),
+        _ => group.iter().any(is_there),
+    })
+}
 
 impl Tie {
     /// Ties those on whose node processes the members of a communicator are; nothing if all are of this job.
@@ -186,7 +215,13 @@ impl Tie {
                 known.ties += 1;
             }
         }
-        Some(Self(found))
+        let senders = state.senders.entry(values.context).or_default();
+        let group = values.remote.as_ref().unwrap_or(&values.group);
+        if !senders.groups.iter().any(|known| known.compare(group) == Comparison::Identical) {
+            senders.groups.push(group.clone());
+        }
+        senders.ties += 1;
+        Some(Self { nodes: found, context: Some(values.context) })
     }
 
     /// Ties those of some node processes that are known; tells which that is. Those of the own job always are.
@@ -204,7 +239,7 @@ impl Tie {
             true
         };
         let known = processes.iter().map(is_known).collect();
-        (Self(tied), known)
+        (Self { nodes: tied, context: None }, known)
     }
 }
 
@@ -214,7 +249,15 @@ impl Drop for Tie {
         {
             let mut guard = STATE.lock();
             let Some(state) = guard.as_mut() else { return };
-            for node in &self.0 {
+            if let Some(context) = self.context
+                && let Some(senders) = state.senders.get_mut(&context)
+            {
+                senders.ties -= 1;
+                if senders.ties == 0 {
+                    state.senders.remove(&context);
+                }
+            }
+            for node in &self.nodes {
                 let Some(known) = state.known.get_mut(node) else { continue };
                 known.ties -= 1;
                 if known.ties == 0
@@ -290,9 +333,10 @@ pub(crate) fn meet(device: SegmentDevice, processes: &[(u32, NodeProcess)]) -> R
     if !ANY.swap(true, Ordering::AcqRel) {
         // A census of the job's processes does not see those of others, who may wake any rank.
         weft_sched::expect_events(true);
+        weft_p2p::remote::ask_about_losses(may_wait_for);
     }
     fresh.into_iter().for_each(|job| host().met(job, true));
-    Ok(Tie((begin..).take(processes.len()).collect()))
+    Ok(Tie { nodes: (begin..).take(processes.len()).collect(), context: None })
 }
 
 /// Makes the error of something that the processes of two jobs need and the system refuses.

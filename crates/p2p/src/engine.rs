@@ -148,10 +148,10 @@ impl Engine {
         }
     }
 
-    /// Tells whether a node process is lost.
+    /// Tells whether a receive may wait for a message of a node process that is lost.
     #[inline]
-    pub(crate) fn any_lost(&self) -> bool {
-        self.remote().is_some_and(Remote::any_lost)
+    pub(crate) fn is_in_vain(&self, pattern: &Envelope) -> bool {
+        self.remote().is_some_and(|remote| remote.is_in_vain(pattern))
     }
 
     fn give_back(&self, node: Node, bytes: u64) {
@@ -200,7 +200,7 @@ impl Engine {
     /// Sends, and returns when the buffer may be used again (and, in synchronous mode, the receive has started).
     ///
     /// # Errors
-    /// `MPI_ERR_OTHER`: the node process of the target is lost.
+    /// `MPI_ERR_PROC_ABORTED`: the node process of the target is lost.
     ///
     /// # Safety
     /// The promise of [`Buffer::new`], for reading; `me` is an endpoint of this engine.
@@ -382,7 +382,7 @@ impl Engine {
     /// Receives a message and returns its status. `source` is the sender's rank in the job, if only one may send.
     ///
     /// # Errors
-    /// `MPI_ERR_TRUNCATE`: the message was longer than the buffer, and what did not fit is lost. `MPI_ERR_OTHER`: a node
+    /// `MPI_ERR_TRUNCATE`: the message was longer than the buffer, and what did not fit is lost. `MPI_ERR_PROC_ABORTED`: a
     /// process is lost, and the message may not come any more.
     ///
     /// # Safety
@@ -475,17 +475,18 @@ impl Engine {
         } else {
             drop(state);
             if !at_once {
-                self.check_posted(me);
+                self.check_posted(me, &pattern);
             }
             self.wait(me, &operation);
         }
         operation.received()
     }
 
-    /// Fails what was just posted if a node process is lost. Whoever notes a loss fails what is posted afterwards.
+    /// Fails what was just posted if it waits for a node process that is lost. Whoever notes a loss fails what was posted
+    /// before.
     #[inline]
-    fn check_posted(&self, me: &Endpoint) {
-        if self.any_lost() {
+    fn check_posted(&self, me: &Endpoint, pattern: &Envelope) {
+        if self.is_in_vain(pattern) {
             self.fail_posted(me);
         }
     }
@@ -522,7 +523,7 @@ impl Engine {
         me.note_posted(&state);
         operation.set_position(Some(position));
         drop(state);
-        self.check_posted(me);
+        self.check_posted(me, &pattern);
     }
 
     /// Cancels a receive that no message has matched yet. Returns whether it did.

@@ -219,17 +219,12 @@ impl<T> Queue<T> {
         Some(self.unlink(position.index).1)
     }
 
-    /// Takes out the oldest entry.
-    pub fn take_first(&mut self) -> Option<(Envelope, T)> {
-        (self.length != 0).then(|| self.unlink(self.all.first))
-    }
-
     /// Takes out the oldest entry of which `which` says so.
-    pub fn take_where(&mut self, which: impl Fn(&T) -> bool) -> Option<(Envelope, T)> {
+    pub fn take_where(&mut self, which: impl Fn(&Envelope, &T) -> bool) -> Option<(Envelope, T)> {
         let mut index = self.all.first;
         while index != NONE {
             let node = &self.nodes[index as usize];
-            if node.value.as_ref().is_some_and(&which) {
+            if node.value.as_ref().is_some_and(|value| which(&node.envelope, value)) {
                 return Some(self.unlink(index));
             }
             index = node.order.after;

@@ -59,7 +59,7 @@ impl Engine {
     /// Waits for a message that matches, and leaves it.
     ///
     /// # Errors
-    /// `MPI_ERR_OTHER`: a node process is lost, and the message may not come any more.
+    /// `MPI_ERR_PROC_ABORTED`: a node process is lost, and the message may not come any more.
     pub fn probe(&self, me: &Endpoint, pattern: &Envelope) -> Result<Status> {
         self.until(me, pattern, || self.iprobe(me, pattern))
     }
@@ -100,7 +100,7 @@ impl Engine {
             if let Some(found) = look() {
                 break Ok(found);
             }
-            if self.any_lost() {
+            if self.is_in_vain(pattern) {
                 break Err(crate::remote::lost());
             }
             me.park(thread);

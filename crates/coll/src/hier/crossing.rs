@@ -25,7 +25,7 @@ use crate::call::{Call, Description};
 use crate::operation::Contribution;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
-use weft_base::constants::MPI_ERR_OTHER;
+use weft_base::constants::{MPI_ERR_OTHER, MPI_ERR_PROC_ABORTED};
 use weft_base::{Error, Result};
 use weft_sched::Thread;
 use weft_sync::{Lock, LockGuard};
@@ -258,8 +258,11 @@ impl Crossing {
     /// `MPI_ERR_OTHER` if the sender is in another call.
     fn attach(&self, state: &mut State, message: Message) -> Attached {
         let under = state.run.as_mut().expect("it has begun");
-        let Header { mut call, shape, key, .. } = message.header;
+        let Header { mut call, shape, key, token, .. } = message.header;
         let is_abort = matches!(message.parcel, Parcel::Abort);
+        if is_abort && token == LOSS {
+            return Err(Box::new((heard_of_loss(message.from), message)));
+        }
         if is_abort && u64::from(call) == under.call.0 {
             // It tells of another one with which it differed.
             call = shape;
@@ -415,6 +418,7 @@ impl Crossing {
     /// Ends the operation for everybody. Tells other node processes if `tell`.
     fn fail(&self, mut state: LockGuard<'_, State>, error: Error, tell: bool) -> bool {
         let call = state.first.map_or(Description(0), |first| self.contribution(first).description);
+        let is_loss = error.class == MPI_ERR_PROC_ABORTED;
         state.failed.get_or_insert(error);
         self.troubled.store(true, Ordering::Release);
         self.changes.fetch_add(1, Ordering::Release);
@@ -436,7 +440,7 @@ impl Crossing {
                 operation: self.key,
                 key: 0,
                 bytes: 0,
-                token: 0,
+                token: if is_loss { LOSS } else { 0 },
                 address: 0,
                 call: call.without_bytes().0 as u32,
                 shape: other,
@@ -624,10 +628,19 @@ fn mismatch(text: &str) -> Error {
     )
 }
 
+/// In place of a token: the sender of an abort has lost a node process.
+const LOSS: u64 = 1;
+
+#[cold]
+fn heard_of_loss(from: Node) -> Error {
+    let text = format!("node process {from} has lost another that holds ranks of the communicator");
+    Error::new(MPI_ERR_PROC_ABORTED, text)
+}
+
 #[cold]
 pub(crate) fn unreachable_peer(node: Node, reason: &str) -> Error {
     Error::new(
-        MPI_ERR_OTHER,
+        MPI_ERR_PROC_ABORTED,
         format!("node process {node}, which holds ranks of the communicator, is gone: {reason}"),
     )
 }

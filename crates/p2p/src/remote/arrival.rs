@@ -79,7 +79,7 @@ impl Engine {
             Frame::Cancel { target, send } => {
                 let endpoint = self.rank_here(target)?;
                 let mut state = endpoint.lock();
-                let is_it = |message: &Message| matches!(message.payload, Payload::Far(far) if far.node == from && far.send == send);
+                let is_it = |_: &Envelope, message: &Message| matches!(message.payload, Payload::Far(far) if far.node == from && far.send == send);
                 if state.unexpected.take_where(is_it).is_some() {
                     endpoint.note_unexpected(&state);
                     drop(state);
@@ -251,6 +251,7 @@ impl Engine {
             return;
         }
         let _ = REASON.set(reason.into());
+        remote.lost.lock().push(peer);
         remote.any_lost.store(true, Ordering::SeqCst);
         remote.drop_backlog(peer);
         *remote.peers[peer as usize].staged.lock() = None;

@@ -22,8 +22,10 @@
 //! from a peer and streaming it to one is done after the poll ([`Handler::advance`]), by any number of threads.
 //!
 //! # Loss
-//! When a peer is lost, the operations that are in progress with it fail, and so do all receives that are posted or will
-//! be posted and find no message, and probes likewise: nobody can tell whether theirs would have come.
+//! When a peer is lost, the operations that are in progress with it fail, and so do receives that are posted or will be
+//! posted and find no message, and probes likewise, if nobody can tell whether theirs would have come: all of them when the
+//! peer is of the job, which ends then, and those that wait for a rank of the peer when it is of another job
+//! ([`ask_about_losses`]).
 //!
 //! [`Handler::advance`]: weft_transport::Handler::advance
 #![allow(unsafe_code)] // Copies from and to the memory of operations.
@@ -48,7 +50,7 @@ use std::collections::VecDeque;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use weft_base::Error;
-use weft_base::constants::MPI_ERR_OTHER;
+use weft_base::constants::MPI_ERR_PROC_ABORTED;
 use weft_sync::{CachePadded, Growing, Lock};
 use weft_transport::{Channel, Device, Node, Nodes, Refusal, Routes};
 use window::{Window, units};
@@ -67,11 +69,21 @@ const SHARES: u64 = 16;
 /// Why operations fail, once a peer is lost.
 static REASON: OnceLock<String> = OnceLock::new();
 
+/// Tells whether a receive may wait for a message of a node process of another job.
+pub type MayWaitFor = fn(&Envelope, Node) -> bool;
+
+static MAY_WAIT_FOR: OnceLock<MayWaitFor> = OnceLock::new();
+
+/// Says whom to ask which receives the loss of a node process of another job concerns; unless somebody does, it concerns all.
+pub fn ask_about_losses(may_wait_for: MayWaitFor) {
+    let _ = MAY_WAIT_FOR.set(may_wait_for);
+}
+
 /// Makes the error of an operation whose peer is lost.
 #[cold]
 pub(crate) fn lost() -> Error {
     let reason = REASON.get().map_or("a node process is gone", String::as_str);
-    Error::new(MPI_ERR_OTHER, format!("the message cannot get through: {reason}"))
+    Error::new(MPI_ERR_PROC_ABORTED, format!("the message cannot get through: {reason}"))
 }
 
 /// What is left of an operation whose peer is lost.
@@ -152,6 +164,8 @@ pub(crate) struct Remote {
     /// Jobs, and posts in all backlogs.
     left: AtomicUsize,
     any_lost: AtomicBool,
+    /// Those who are.
+    lost: Lock<Vec<Node>>,
     /// The engine this belongs to.
     engine: OnceLock<&'static Engine>,
     /// Node processes from this one on are of other jobs.
@@ -178,6 +192,7 @@ impl Remote {
             jobs: Lock::default(),
             left: AtomicUsize::new(0),
             any_lost: AtomicBool::new(false),
+            lost: Lock::default(),
             engine: OnceLock::new(),
             of_job: nodes.device().nodes(),
             links: AtomicU32::new(0),
@@ -205,10 +220,20 @@ impl Remote {
         let _ = self.engine.set(engine);
     }
 
-    /// Tells whether a peer is lost.
+    /// Tells whether a receive may wait for a message that does not come because a peer is lost.
     #[inline]
-    pub(crate) fn any_lost(&self) -> bool {
-        self.any_lost.load(Ordering::SeqCst)
+    pub(crate) fn is_in_vain(&self, pattern: &Envelope) -> bool {
+        self.any_lost.load(Ordering::SeqCst) && self.waits_for_lost(pattern, &self.lost.lock().clone())
+    }
+
+    #[cold]
+    fn waits_for_lost(&self, pattern: &Envelope, lost: &[Node]) -> bool {
+        let may_wait = |node: Node| {
+            // Of which job the sender of a part is, is not known here.
+            partitioned::part_of_other_job(pattern)
+                .unwrap_or_else(|| MAY_WAIT_FOR.get().is_none_or(|may_wait_for| may_wait_for(pattern, node)))
+        };
+        lost.iter().any(|&node| node < self.of_job || may_wait(node))
     }
 
     fn pending(&self, name: u64) -> Option<&Lock<Pending>> {
@@ -555,12 +580,15 @@ impl Engine {
         }
     }
 
-    /// Fails all receives that are posted by a rank.
+    /// Fails the receives that are posted by a rank and may wait for a lost peer.
     #[cold]
     pub(crate) fn fail_posted(&self, me: &Endpoint) {
+        let Some(remote) = self.remote() else { return };
+        let lost = remote.lost.lock().clone();
         loop {
             let mut state = me.lock();
-            let Some((pattern, receive)) = state.posted.take_first() else {
+            let is_in_vain = |pattern: &Envelope, _: &Reference| remote.waits_for_lost(pattern, &lost);
+            let Some((pattern, receive)) = state.posted.take_where(is_in_vain) else {
                 // Those who wait in a probe look for the loss themselves.
                 return state.probers.iter().for_each(|(_, thread)| thread.unpark());
             };

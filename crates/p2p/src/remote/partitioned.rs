@@ -66,6 +66,11 @@ fn engine_of(remote: Option<&Remote>) -> &'static Engine {
 /// In a source: drawn at random, since ranks of several jobs may have the same number.
 const DRAWN: u32 = 1 << 30;
 
+/// Tells whether a receive waits for a part, and if so whether for one that a rank of another job sends.
+pub(super) fn part_of_other_job(pattern: &Envelope) -> Option<bool> {
+    (pattern.context & PARTS != 0).then_some(pattern.source & DRAWN as i32 != 0)
+}
+
 impl Remote {
     /// Returns the number of a new connection for parts, and the source of its messages.
     fn link(&self, me: &Endpoint, target: u32) -> (u32, i32) {
