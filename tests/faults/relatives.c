@@ -94,6 +94,8 @@ static void start(const char *program, const char *what) {
   if (is(what, "crash") || is(what, "killed") || is(what, "parent fails") || is(what, "wait"))
     MPI_Recv(&number, 1, MPI_INT, 1, 1, children, MPI_STATUS_IGNORE);
   MPI_Comm_disconnect(&children);
+  // Nobody will ever send, and nobody else is left who could.
+  if (is(what, "stuck")) MPI_Recv(&number, 1, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   // The others fail while this one is there, and it does not mind.
   if (rank == 0 && is(what, "parted"))
     while (kill(number, 0) == 0) sched_yield();

@@ -41,7 +41,6 @@ struct Started {
     is_connected: bool,
     /// Nothing could be started, and whoever wanted it knows.
     is_refused: bool,
-    has_ended: bool,
 }
 
 /// The jobs that the ranks of a job have started.
@@ -264,7 +263,6 @@ impl Offspring {
                     has_met: false,
                     is_connected: true,
                     is_refused: false,
-                    has_ended: false,
                 });
                 None
             }
@@ -325,24 +323,21 @@ impl Offspring {
 
     /// Tells whether a job has not ended.
     pub fn are_alive(&self) -> bool {
-        self.jobs.iter().any(|job| !job.has_ended)
+        !self.jobs.is_empty()
     }
 
     /// Reads what has come, and notes which jobs have ended.
     pub fn look(&mut self) -> News {
         let (mut failed, mut answers) = (Vec::new(), Vec::new());
-        for index in 0..self.jobs.len() {
-            if self.jobs[index].has_ended {
-                continue;
-            }
+        for index in (0..self.jobs.len()).rev() {
             // First, so that nothing is said after it was read for the last time.
             let status = self.jobs[index].child.try_wait().ok().flatten();
             if !self.jobs[index].is_silent {
                 answers.extend(self.read(index));
             }
             let Some(status) = status else { continue };
-            let job = &mut self.jobs[index];
-            job.has_ended = true;
+            // Nothing is kept of it, however many jobs are started one after the other.
+            let job = self.jobs.swap_remove(index);
             let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
             if code != 0 && !job.is_refused {
                 failed.push(code);
@@ -353,7 +348,7 @@ impl Offspring {
 
     /// Sends a signal to the jobs that have not ended; only to those that are connected, if so wanted.
     pub fn send(&self, signal: i32, only_connected: bool) {
-        for job in self.jobs.iter().filter(|job| !job.has_ended && (job.is_connected || !only_connected)) {
+        for job in self.jobs.iter().filter(|job| job.is_connected || !only_connected) {
             // SAFETY: the child has not been waited for, so the number is still its own.
             unsafe { libc::kill(job.child.id() as i32, signal) };
         }

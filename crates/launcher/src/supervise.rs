@@ -457,8 +457,9 @@ impl Supervisor<'_> {
     /// Goes on with the census.
     fn count(&mut self, next: Next) {
         match next {
-            // One node process sees its deadlocks itself; and the others may well rest when a rank has given up.
-            _ if self.code.is_some() || !self.held.is_empty() || self.nodes.len() == 1 => {}
+            // One node process that never met others sees its deadlocks itself; and the others may well rest when a rank has
+            // given up.
+            _ if self.code.is_some() || !self.held.is_empty() || self.nodes.len() == 1 && !self.has_met => {}
             Next::Wait => {}
             Next::Ask(round) => {
                 self.ask(&Request::Census { round });

@@ -246,6 +246,7 @@ impl Tie {
 impl Drop for Tie {
     fn drop(&mut self) {
         let mut gone = Vec::new();
+        let is_alone;
         {
             let mut guard = STATE.lock();
             let Some(state) = guard.as_mut() else { return };
@@ -268,12 +269,17 @@ impl Drop for Tie {
                     gone.push((*node, known.process.job, is_last));
                 }
             }
+            is_alone = !gone.is_empty() && state.known.is_empty();
         }
         for (node, job, is_last) in gone {
             nodes::forget(node);
             if is_last {
                 host().met(job, false);
             }
+        }
+        if is_alone {
+            // From now on nobody but the job's own processes wakes ranks.
+            weft_sched::expect_events(false);
         }
     }
 }
@@ -312,9 +318,11 @@ pub(crate) fn meet(device: SegmentDevice, processes: &[(u32, NodeProcess)]) -> R
         .collect();
     let first = nodes.places().add(&node_of);
     let mut fresh = Vec::new();
+    let was_alone;
     {
         let mut guard = STATE.lock();
         let state = guard.get_or_insert_default();
+        was_alone = state.known.is_empty() && !processes.is_empty();
         let mut next = first;
         for (node, (_, process)) in (begin..).zip(processes) {
             if state.known.values().all(|known| known.process.job != process.job) {
@@ -330,9 +338,11 @@ pub(crate) fn meet(device: SegmentDevice, processes: &[(u32, NodeProcess)]) -> R
             state.known.insert(node, Known { process: process.clone(), ties: 1 });
         }
     }
-    if !ANY.swap(true, Ordering::AcqRel) {
+    if was_alone {
         // A census of the job's processes does not see those of others, who may wake any rank.
         weft_sched::expect_events(true);
+    }
+    if !ANY.swap(true, Ordering::AcqRel) {
         weft_p2p::remote::ask_about_losses(may_wait_for);
     }
     fresh.into_iter().for_each(|job| host().met(job, true));

@@ -3,7 +3,6 @@
 use crate::connection::{Connection, Limits, Watch};
 use crate::environment::{Facts, Way};
 use crate::mapping;
-use crate::spawning::{self, Program};
 use crate::text::{Reply, Request};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -238,71 +237,6 @@ impl Client {
     /// Says what makes no sense.
     pub fn hosts(&self) -> Result<Option<Vec<u32>>, String> {
         self.job_fact(mapping::KEY)?.map(|text| mapping::parse(&text, self.size)).transpose()
-    }
-
-    /// Publishes a port under a name.
-    ///
-    /// # Errors
-    /// Says what was refused.
-    pub fn publish(&self, name: &str, port: &str) -> Result<(), String> {
-        let request = match self.version {
-            Version::One => Request::new("publish_name").with("service", name).with("port", port),
-            Version::Two => {
-                Request::new("name-publish").with("name", name).with("port", port).with("infokeycount", 0)
-            }
-        };
-        self.ask(&request).map(drop)
-    }
-
-    /// Returns the port that was published under a name, if there is one.
-    ///
-    /// # Errors
-    /// Says what the launcher did not answer.
-    pub fn look_up(&self, name: &str) -> Result<Option<String>, String> {
-        let (request, port) = match self.version {
-            Version::One => (Request::new("lookup_name").with("service", name), "port"),
-            Version::Two => (Request::new("name-lookup").with("name", name).with("infokeycount", 0), "value"),
-        };
-        let reply = self.exchange(&request, false)?;
-        Ok(if reply.is_success() {
-            reply.get(port).or_else(|| reply.get("port")).map(str::to_owned)
-        } else {
-            None
-        })
-    }
-
-    /// Takes back what was published under a name.
-    ///
-    /// # Errors
-    /// Says what was refused.
-    pub fn unpublish(&self, name: &str) -> Result<(), String> {
-        let request = match self.version {
-            Version::One => Request::new("unpublish_name").with("service", name),
-            Version::Two => Request::new("name-unpublish").with("name", name).with("infokeycount", 0),
-        };
-        self.ask(&request).map(drop)
-    }
-
-    /// Starts programs as one job, whose ranks find `given` in their key-value space.
-    ///
-    /// # Errors
-    /// Says why the launcher did not start them.
-    pub fn spawn(&self, programs: &[Program], given: &[(String, String)]) -> Result<(), String> {
-        let reply = match self.version {
-            Version::One => {
-                let request = spawning::lines(programs, given)?;
-                let mut connection = self.connection();
-                connection.send(&request, self.limits.answer)?;
-                connection.line("spawn", self.limits.others)?
-            }
-            Version::Two => self.exchange(&spawning::message(programs, given), true)?,
-        };
-        let codes = reply.get("errcodes").unwrap_or_default().to_owned();
-        reply.succeed()?;
-        match codes.split(',').find(|code| !matches!(*code, "" | "0")) {
-            Some(code) => Err(format!("the launcher could not start all ranks: code {code}")),
-            None => Ok(()),
-        }
     }
 
     /// Asks the launcher to end the job. It sends no answer.

@@ -12,7 +12,6 @@ mod client;
 mod connection;
 pub mod environment;
 pub mod mapping;
-pub mod spawning;
 pub mod text;
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! The client against a launcher of our own, over real sockets: what it asks, and what it makes of the answers.
 
-use crate::spawning::Program;
 use crate::text::{LENGTH_BYTES, Reply, message_length};
 use crate::{Client, Facts, Limits, Way};
 use std::collections::HashMap;
@@ -18,7 +17,6 @@ const LIMITS: Limits = Limits { answer: Duration::from_secs(60), others: Duratio
 struct Launcher {
     size: usize,
     values: Mutex<HashMap<String, String>>,
-    names: Mutex<HashMap<String, String>>,
     barrier: Barrier,
     /// What it was asked and has no answer for.
     noted: Mutex<Vec<String>>,
@@ -26,8 +24,8 @@ struct Launcher {
 
 impl Launcher {
     fn new(size: usize) -> Arc<Self> {
-        let (values, names, noted) = Default::default();
-        let launcher = Self { size, values, names, barrier: Barrier::new(size), noted };
+        let (values, noted) = Default::default();
+        let launcher = Self { size, values, barrier: Barrier::new(size), noted };
         launcher
             .values
             .lock()
@@ -62,18 +60,6 @@ impl Launcher {
                 self.barrier.wait();
                 "cmd=barrier_out".into()
             }
-            "publish_name" => {
-                self.names.lock().unwrap().insert(get("service"), get("port"));
-                "cmd=publish_result info=ok".into()
-            }
-            "lookup_name" => match self.names.lock().unwrap().get(&get("service")) {
-                Some(port) => format!("cmd=lookup_result info=ok port={port}"),
-                None => "cmd=lookup_result info=fail".into(),
-            },
-            "unpublish_name" => match self.names.lock().unwrap().remove(&get("service")) {
-                Some(_) => "cmd=unpublish_result rc=0".into(),
-                None => "cmd=unpublish_result rc=1 msg=service_not_found".into(),
-            },
             "finalize" => "cmd=finalize_ack".into(),
             _ => {
                 self.noted.lock().unwrap().push(line.to_owned());
@@ -83,16 +69,8 @@ impl Launcher {
     }
 
     fn serve_lines(self: Arc<Self>, reader: impl Read, mut writer: impl Write) {
-        let mut lines = BufReader::new(reader).lines().map_while(Result::ok);
-        while let Some(line) = lines.next() {
-            if line == "mcmd=spawn" {
-                let rest: Vec<String> = lines.by_ref().take_while(|line| line != "endcmd").collect();
-                let is_last = rest.contains(&"spawnssofar=2".to_owned());
-                self.noted.lock().unwrap().extend(rest);
-                if is_last {
-                    writer.write_all(b"cmd=spawn_result rc=0 errcodes=0,0,0\n").unwrap();
-                }
-            } else if let Some(answer) = self.answer_line(&line) {
+        for line in BufReader::new(reader).lines().map_while(Result::ok) {
+            if let Some(answer) = self.answer_line(&line) {
                 // In pieces, as sockets may deliver.
                 let (one, other) = answer.split_at(answer.len() / 2);
                 writer.write_all(one.as_bytes()).unwrap();
@@ -214,16 +192,6 @@ fn facts_of_the_job_are_asked_for() {
 }
 
 #[test]
-fn names_are_published_and_taken_back() {
-    let client = by_lines(&Launcher::new(1), 0);
-    assert_eq!(client.look_up("ocean"), Ok(None));
-    client.publish("ocean", "door-1").unwrap();
-    assert_eq!(client.look_up("ocean"), Ok(Some("door-1".into())));
-    client.unpublish("ocean").unwrap();
-    assert!(client.unpublish("ocean").unwrap_err().contains("service_not_found"));
-}
-
-#[test]
 fn an_old_launcher_is_spoken_to_in_pmi_1_although_the_job_has_a_name() {
     let (near, far) = UnixStream::pair().unwrap();
     let launcher = Launcher::new(1);
@@ -253,32 +221,6 @@ fn a_rank_that_connects_to_a_port_is_told_who_it_is() {
     let facts = Facts { way: Way::Port(place, 5), rank: None, size: None, is_spawned: true, job: None };
     let client = Client::connect(&facts, LIMITS).unwrap();
     assert_eq!((client.rank(), client.size(), client.is_spawned()), (1, 3, true));
-}
-
-#[test]
-fn programs_are_spawned_with_what_they_are_given() {
-    let launcher = Launcher::new(1);
-    let client = by_lines(&launcher, 0);
-    let program = |command: &str, ranks| Program {
-        command: command.into(),
-        arguments: vec!["a b".into()],
-        ranks,
-        info: vec![("wdir".into(), "/tmp".into())],
-    };
-    client.spawn(&[program("one", 2), program("two", 1)], &[("parent".into(), "door".into())]).unwrap();
-    let noted = launcher.noted.lock().unwrap().join("\n");
-    for line in [
-        "nprocs=2",
-        "execname=two",
-        "totspawns=2",
-        "arg1=a b",
-        "argcnt=1",
-        "preput_key_0=parent",
-        "info_val_0=/tmp",
-    ] {
-        assert!(noted.lines().any(|noted| noted == line), "{line}: {noted}");
-    }
-    assert!(client.spawn(&[program("a\nb", 1)], &[]).unwrap_err().contains("lines"));
 }
 
 #[test]

@@ -5,7 +5,8 @@
 //!
 //! Devices come, with the node processes that they reach, while the job runs ([`Routes::add`]): when processes are spawned,
 //! or jobs meet. Nothing is polled for on such a device before [`Routes::open`], so that the layers above know its node
-//! processes before they hear of them. Nothing goes: a node process that ends stays a number.
+//! processes before they hear of them. A node process that ends stays a number; a device that was added goes, and its memory
+//! with it, when all that it reaches are forgotten ([`Routes::forget`]).
 //!
 //! # Sleep
 //! Who has nothing to do sleeps in the first device. Every further one needs a thread that runs [`Routes::keep`]: it sleeps
@@ -16,7 +17,7 @@ use crate::{
     Arriving, Capabilities, Channel, Commons, Device, Handler, Node, Outbound, Placement, Refusal, Traffic,
 };
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use weft_sync::{Growing, Lock};
 
@@ -41,8 +42,43 @@ struct Way {
     number: Node,
 }
 
+/// A device that is not the first.
+enum Slot {
+    /// It stays as long as the process.
+    Stays(Box<dyn Device>),
+    /// It was added, and is let go of, with its memory, when all of its processes are forgotten and nobody is in it.
+    Goes(Lock<Option<Arc<dyn Device>>>),
+}
+
+/// The use of a device.
+enum Lent<'a> {
+    Stays(&'a dyn Device),
+    Goes(Arc<dyn Device>),
+}
+
+impl<'a> core::ops::Deref for Lent<'a> {
+    type Target = dyn Device + 'a;
+
+    #[inline]
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Self::Stays(device) => *device,
+            Self::Goes(device) => &**device,
+        }
+    }
+}
+
+impl Slot {
+    fn lend(&self) -> Option<Lent<'_>> {
+        match self {
+            Self::Stays(device) => Some(Lent::Stays(&**device)),
+            Self::Goes(device) => device.lock().clone().map(Lent::Goes),
+        }
+    }
+}
+
 struct Branch {
-    device: Box<dyn Device>,
+    device: Slot,
     /// The job's numbers of its processes.
     nodes: Box<[Node]>,
     is_open: AtomicBool,
@@ -53,7 +89,9 @@ struct Branch {
 /// One device made of several.
 pub struct Routes {
     node: Node,
-    first: Branch,
+    first: Box<dyn Device>,
+    /// The job's numbers of the first device's processes, if they are not its own.
+    first_nodes: Box<[Node]>,
     /// Node processes below this one have their own number in the first device.
     plain: Node,
     /// How the others are reached.
@@ -98,7 +136,8 @@ impl Routes {
             ways.into_iter().map(|way| way.expect("a node process nobody reaches")).collect();
         let mut devices = devices.into_iter();
         let (first, nodes) = devices.next().expect("a device");
-        let more: Vec<_> = devices.map(|(device, nodes)| Branch::new(device, nodes, true)).collect();
+        let more: Vec<_> =
+            devices.map(|(device, nodes)| Branch::new(Slot::Stays(device), nodes, true)).collect();
         let opened = more.len();
         let mut routes = Self::whole(node, 0, first, nodes.into(), more);
         routes.ways = ways.into_iter().collect();
@@ -115,7 +154,8 @@ impl Routes {
     ) -> Self {
         Self {
             node,
-            first: Branch { device: first, nodes, is_open: AtomicBool::new(true), kept: Lock::default() },
+            first,
+            first_nodes: nodes,
             plain,
             ways: Growing::default(),
             more: more.into_iter().collect(),
@@ -139,6 +179,7 @@ impl Routes {
         for (node, &number) in (begin..).zip(numbers) {
             nodes[number as usize] = node;
         }
+        let device = Slot::Goes(Lock::new(Some(Arc::from(device))));
         let index = self.more.push(Branch::new(device, nodes, false)) + 1;
         for &number in numbers {
             self.ways.push(Way { device: index, number });
@@ -149,12 +190,13 @@ impl Routes {
     /// Begins to poll a device that was added.
     pub fn open(&self, device: usize) {
         let _alone = self.adding.lock();
-        self.branch(device).is_open.store(true, Ordering::Release);
+        self.more[device - 1].is_open.store(true, Ordering::Release);
         self.opened.store(self.more.len(), Ordering::Release);
     }
 
     /// Says that nothing more will be sent to a node process that was added, and that nothing it does is of interest. A
-    /// device all of whose processes are forgotten is left: to the others this process has ended in order.
+    /// device all of whose processes are forgotten is left: to the others this process has ended in order. Its memory is let
+    /// go of as soon as nobody is in it any more.
     pub fn forget(&self, node: Node) {
         let Some(&Way { device, .. }) =
             node.checked_sub(self.plain).and_then(|at| self.ways.get(at as usize))
@@ -164,15 +206,22 @@ impl Routes {
         if device == HERE || device == 0 {
             return;
         }
-        let branch = self.branch(device);
+        let branch = &self.more[device - 1];
         let is_last = {
             let mut kept = branch.kept.lock();
             kept.retain(|&other| other != node);
             kept.is_empty()
         };
-        if is_last && branch.is_open.swap(false, Ordering::AcqRel) {
-            branch.device.leave();
-            branch.device.wake();
+        if is_last
+            && branch.is_open.swap(false, Ordering::AcqRel)
+            && let Some(device) = branch.device.lend()
+        {
+            device.leave();
+            device.wake();
+            if let Slot::Goes(slot) = &branch.device {
+                // Dropped here, or by who is in it.
+                drop(slot.lock().take());
+            }
         }
     }
 
@@ -181,29 +230,37 @@ impl Routes {
         1 + self.more.len()
     }
 
-    fn branch(&self, device: usize) -> &Branch {
-        if device == 0 { &self.first } else { &self.more[device - 1] }
+    /// Returns a device, unless it was let go of.
+    fn device(&self, device: usize) -> Option<Lent<'_>> {
+        match device {
+            0 => Some(Lent::Stays(&*self.first)),
+            _ => self.more[device - 1].device.lend(),
+        }
+    }
+
+    /// Returns all devices that are there.
+    fn all(&self) -> impl Iterator<Item = Lent<'_>> {
+        (0..self.devices()).filter_map(|device| self.device(device))
     }
 
     #[inline]
-    fn way(&self, node: Node) -> Result<(&dyn Device, Node), Refusal> {
-        if node < self.plain { Ok((&*self.first.device, node)) } else { self.far_way(node) }
+    fn way(&self, node: Node) -> Result<(Lent<'_>, Node), Refusal> {
+        if node < self.plain { Ok((Lent::Stays(&*self.first), node)) } else { self.far_way(node) }
     }
 
     #[inline(never)]
-    fn far_way(&self, node: Node) -> Result<(&dyn Device, Node), Refusal> {
-        match self.ways.get((node - self.plain) as usize) {
-            Some(&Way { device, number }) if device != HERE => Ok((&*self.branch(device).device, number)),
-            _ => Err(Refusal::Lost { reason: format!("there is no other node process {node}") }),
-        }
+    fn far_way(&self, node: Node) -> Result<(Lent<'_>, Node), Refusal> {
+        let way = self.ways.get((node - self.plain) as usize).filter(|way| way.device != HERE);
+        let lent = way.and_then(|way| self.device(way.device).map(|device| (device, way.number)));
+        lent.ok_or_else(|| Refusal::Lost { reason: format!("there is no other node process {node}") })
     }
 
     #[inline]
     fn poll_first(&self, handler: &dyn Handler) -> bool {
-        if self.first.nodes.is_empty() {
-            self.first.device.poll(handler)
+        if self.first_nodes.is_empty() {
+            self.first.poll(handler)
         } else {
-            self.poll_branch(0, handler)
+            self.first.poll(&Renumbered { handler, routes: self, device: 0 })
         }
     }
 
@@ -216,13 +273,14 @@ impl Routes {
     /// Polls all devices but for the first.
     #[cold]
     fn poll_more(&self, handler: &dyn Handler) -> bool {
-        let is_open = |&device: &usize| self.branch(device).is_open.load(Ordering::Acquire);
+        let is_open = |&device: &usize| self.more[device - 1].is_open.load(Ordering::Acquire);
         let open = (1..=self.opened.load(Ordering::Acquire)).filter(is_open);
         open.fold(false, |moved, device| self.poll_branch(device, handler) | moved)
     }
 
     fn poll_branch(&self, device: usize, handler: &dyn Handler) -> bool {
-        self.branch(device).device.poll(&Renumbered { handler, routes: self, device })
+        let lent = self.device(device);
+        lent.is_some_and(|lent| lent.poll(&Renumbered { handler, routes: self, device }))
     }
 
     /// Delivers as [`Device::poll`] does, on behalf of a keeper.
@@ -234,8 +292,8 @@ impl Routes {
     /// Sleeps in a device that is not the first, and calls `see` when something may have arrived there, until the process
     /// leaves the job. `see` returns whether there was something; `is_idle` tells whether to sleep for long.
     pub fn keep(&self, device: usize, see: &dyn Fn() -> bool, is_idle: &dyn Fn() -> bool) {
-        let branch = self.branch(device);
-        let device = &*branch.device;
+        let branch = &self.more[device - 1];
+        let Some(device) = branch.device.lend() else { return };
         let stays = || !self.has_ended.load(Ordering::Acquire) && !branch.is_forgotten();
         while stays() {
             device.sleep(if is_idle() { SLEEP } else { PAUSE }, &stays);
@@ -277,7 +335,7 @@ impl Routes {
 }
 
 impl Branch {
-    fn new(device: Box<dyn Device>, nodes: Vec<Node>, is_open: bool) -> Self {
+    fn new(device: Slot, nodes: Vec<Node>, is_open: bool) -> Self {
         let kept = nodes.iter().copied().filter(|&node| node != NOBODY).collect();
         Self { device, nodes: nodes.into(), is_open: AtomicBool::new(is_open), kept: Lock::new(kept) }
     }
@@ -297,7 +355,10 @@ struct Renumbered<'a> {
 
 impl Renumbered<'_> {
     fn of(&self, number: Node) -> Option<Node> {
-        let nodes = &self.routes.branch(self.device).nodes;
+        let nodes = match self.device {
+            0 => &self.routes.first_nodes,
+            device => &self.routes.more[device - 1].nodes,
+        };
         nodes.get(number as usize).copied().filter(|&node| node != NOBODY)
     }
 }
@@ -345,7 +406,7 @@ impl Handler for Renumbered<'_> {
 
 impl Device for Routes {
     fn name(&self) -> &'static str {
-        self.first.device.name()
+        self.first.name()
     }
 
     #[inline]
@@ -402,51 +463,50 @@ impl Device for Routes {
 
     fn sleep(&self, limit: Duration, is_idle: &dyn Fn() -> bool) {
         if self.opened.load(Ordering::Relaxed) == 0 {
-            return self.first.device.sleep(limit, is_idle);
+            return self.first.sleep(limit, is_idle);
         }
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         if self.has_pause.load(Ordering::SeqCst) {
             self.call_keepers();
         }
-        self.first.device.sleep(limit, is_idle);
+        self.first.sleep(limit, is_idle);
         self.sleepers.fetch_sub(1, Ordering::SeqCst);
     }
 
     fn wake(&self) {
-        self.first.device.wake();
+        self.first.wake();
     }
 
     fn rest(&self) -> Option<Traffic> {
-        let branches = (0..self.devices()).map(|device| self.branch(device));
-        branches.filter(|branch| !branch.is_forgotten()).try_fold(Traffic::default(), |all, branch| {
+        let mut all = self.first.rest()?;
+        for branch in self.more.iter().filter(|branch| !branch.is_forgotten()) {
             // Nobody sees what comes on a device that is not open.
-            let one = branch.is_open.load(Ordering::Acquire).then(|| branch.device.rest())??;
-            Some(Traffic { sent: all.sent + one.sent, received: all.received + one.received })
-        })
+            let device = branch.is_open.load(Ordering::Acquire).then(|| branch.device.lend())??;
+            let one = device.rest()?;
+            all = Traffic { sent: all.sent + one.sent, received: all.received + one.received };
+        }
+        Some(all)
     }
 
     fn outbound(&self) -> Outbound {
-        (0..self.devices()).map(|device| self.branch(device).device.outbound()).fold(
-            Outbound::default(),
-            |all, one| Outbound {
-                messages: core::array::from_fn(|channel| all.messages[channel] + one.messages[channel]),
-                bytes: all.bytes + one.bytes,
-            },
-        )
+        self.all().map(|device| device.outbound()).fold(Outbound::default(), |all, one| Outbound {
+            messages: core::array::from_fn(|channel| all.messages[channel] + one.messages[channel]),
+            bytes: all.bytes + one.bytes,
+        })
     }
 
     fn leave(&self) {
         self.has_ended.store(true, Ordering::Release);
         self.call_keepers();
-        for device in 0..self.devices() {
-            self.branch(device).device.leave();
-            self.branch(device).device.wake();
+        for device in self.all() {
+            device.leave();
+            device.wake();
         }
     }
 
     fn commons(&self, owner: Node) -> Option<Commons> {
         // Who joined later shares memory with some of a communicator's processes only.
-        let first = &*self.first.device;
+        let first = &*self.first;
         if owner == self.node {
             return first.commons(first.node());
         }
@@ -462,7 +522,7 @@ impl Device for Routes {
     }
 
     fn is_crowded(&self) -> bool {
-        (0..self.devices()).any(|device| self.branch(device).device.is_crowded())
+        self.all().any(|device| device.is_crowded())
     }
 }
 
@@ -471,7 +531,6 @@ mod tests {
     use super::*;
     use crate::simulator::{Conditions, Network};
     use crate::{Nobody, Nodes, Places, conformance};
-    use std::sync::Arc;
 
     /// Routes with threads that keep them, as [`Nodes`] has, for handlers that only the test knows.
     struct Kept(Arc<Routes>);
@@ -660,6 +719,72 @@ mod tests {
             nodes.poll();
         }
         assert_eq!(notes.take(), ["lost 3"]);
+    }
+
+    /// A device of which is known whether it is still there.
+    struct Counted(Box<dyn Device>, #[expect(dead_code, reason = "counts")] Arc<()>);
+
+    impl Device for Counted {
+        fn name(&self) -> &'static str {
+            self.0.name()
+        }
+        fn node(&self) -> Node {
+            self.0.node()
+        }
+        fn nodes(&self) -> u32 {
+            self.0.nodes()
+        }
+        fn capabilities(&self, peer: Node) -> Capabilities {
+            self.0.capabilities(peer)
+        }
+        fn send(&self, to: Node, channel: Channel, header: &[u8], payload: &[u8]) -> Result<(), Refusal> {
+            self.0.send(to, channel, header, payload)
+        }
+        unsafe fn start(
+            &self,
+            _to: Node,
+            _channel: Channel,
+            _header: &[u8],
+            _address: *const u8,
+            _bytes: u64,
+            _token: u64,
+        ) -> Result<(), Refusal> {
+            unreachable!("nothing long is sent")
+        }
+        unsafe fn read(&self, _: Node, _: u64, _: *mut u8, _: u64) -> Result<(), Refusal> {
+            unreachable!("nothing is read")
+        }
+        fn poll(&self, handler: &dyn Handler) -> bool {
+            self.0.poll(handler)
+        }
+        fn sleep(&self, limit: Duration, is_idle: &dyn Fn() -> bool) {
+            self.0.sleep(limit, is_idle);
+        }
+        fn wake(&self) {
+            self.0.wake();
+        }
+    }
+
+    #[test]
+    fn a_device_whose_nodes_are_forgotten_is_let_go_of() {
+        let (old, new) = (Network::new(1, Conditions::calm(1)), Network::new(3, Conditions::calm(2)));
+        let count = Arc::new(());
+        let routes = Routes::from(old.device(0));
+        let device = Box::new(Counted(new.device(0), count.clone()));
+        let (begin, device) = routes.add(device, &[1, 2]);
+        routes.open(device);
+        routes.send(begin, Channel::PointToPoint, b"hello", b"").expect("room");
+        routes.forget(begin);
+        routes.send(begin + 1, Channel::PointToPoint, b"hello", b"").expect("the other is still there");
+        let keeper = routes.device(device);
+        routes.forget(begin + 1);
+        assert_eq!(Arc::strong_count(&count), 2, "somebody is in it");
+        drop(keeper);
+        assert_eq!(Arc::strong_count(&count), 1, "nobody is in it any more");
+        let lost = routes.send(begin, Channel::PointToPoint, b"late", b"");
+        assert!(matches!(lost, Err(Refusal::Lost { .. })), "{lost:?}");
+        assert!(!routes.poll(&Nobody));
+        routes.leave();
     }
 
     #[test]
