@@ -139,6 +139,10 @@ impl Source for Outside {
         }
     }
 
+    fn is_streaming(&self) -> bool {
+        nodes().is_some_and(|nodes| nodes.device().is_streaming())
+    }
+
     fn rest(&self) -> Option<Traffic> {
         let weft_transport::Traffic { sent, received } = nodes()?.rest()?;
         Some(Traffic { sent, received })

@@ -105,7 +105,7 @@ fn raw(rounds: u64, bytes: usize) -> Duration {
 
 fn main() {
     let listeners: Vec<_> = (0..2).map(|_| Listener::bind(&NetConfig::loopback()).unwrap()).collect();
-    let book: Vec<_> = listeners.iter().map(|listener| listener.addresses().to_vec()).collect();
+    let book: Vec<_> = listeners.iter().map(|listener| listener.card()).collect();
     let devices: Vec<_> = (0..)
         .zip(listeners)
         .map(|(node, listener)| listener.join(node, book.clone(), [1; 32]).unwrap())

@@ -15,6 +15,8 @@ pub struct NetConfig {
     pub keep_alive: Duration,
     /// The longest payload that is copied when it is sent.
     pub eager: usize,
+    /// How many threads of this process look for messages when they have nothing else to do.
+    pub workers: u32,
 }
 
 fn words(text: Option<&str>) -> Vec<String> {
@@ -23,13 +25,14 @@ fn words(text: Option<&str>) -> Vec<String> {
 }
 
 impl NetConfig {
-    /// Reads the settings.
+    /// Reads the settings, for a process with one thread that looks for messages.
     pub fn from_settings() -> Self {
         Self {
             include: words(settings::NET_INCLUDE.text()),
             exclude: words(settings::NET_EXCLUDE.text()),
             keep_alive: Duration::from_secs(settings::NET_TIMEOUT.get()),
             eager: settings::NET_EAGER.get() as usize,
+            workers: 1,
         }
     }
 

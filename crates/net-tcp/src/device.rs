@@ -1,11 +1,12 @@
 //! The device: what the connections of a node process do for the layers above.
 #![allow(unsafe_code)] // Passes memory by address, as the interface does.
 
+use crate::card::{self, Card, Machine};
 use crate::config::{NetConfig, choose, common_prefix};
 use crate::door::Door;
-use crate::frame::{HEAD, Kind, take};
+use crate::frame::{Frame, HEAD, Kind, take};
 use crate::handshake::{Nonce, Pair, Secret};
-use crate::link::{Incoming, Item, Link, Placing, Stage, send_short};
+use crate::link::{Incoming, Item, Link, Placing, STREAM, Stage, Then, send_short};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::io::Errno;
@@ -33,6 +34,12 @@ const TEND: u32 = 64;
 const ROUNDS: usize = 16;
 /// The least size of the memory that is received into.
 const SCRATCH: usize = 256 << 10;
+/// A payload from this length on is long: who has received one receives no more than `AHEAD` past the next header, so that
+/// the data goes straight to its place.
+const LONG: u64 = 128 << 10;
+const AHEAD: usize = 8 << 10;
+/// A short message of a rank is gathered below this length, and goes to its place in parts from there on.
+const WHOLE: u64 = 4 << 10;
 /// How long a sleep lasts while something has a time limit.
 const NAP: Duration = Duration::from_millis(20);
 /// How long a process that leaves waits for its last messages to go, and how long for peers to have them.
@@ -76,17 +83,18 @@ impl Listener {
         Ok(Self { listeners, addresses, config: config.clone() })
     }
 
-    /// Returns where it listens: what peers must know.
-    pub fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
+    /// Returns what peers must know.
+    pub fn card(&self) -> Card {
+        Card { addresses: self.addresses.clone(), machine: Some(Machine::here(self.config.workers)) }
     }
 
-    /// Becomes the device of process `node`, given the addresses of all by number, and what all of them know. The own
-    /// addresses, and those of processes that are reached another way, may be missing.
+    /// Becomes the device of process `node`, given the cards of all by number, and what all of them know. The own card, and
+    /// those of processes that are reached another way, may be empty.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn join(self, node: Node, book: Vec<Vec<SocketAddr>>, secret: Secret) -> io::Result<TcpDevice> {
+    pub fn join(self, node: Node, book: Vec<Card>, secret: Secret) -> io::Result<TcpDevice> {
+        let is_crowded = card::is_crowded(self.config.workers, &book);
         let own: Vec<IpAddr> = self.addresses.iter().map(SocketAddr::ip).collect();
         let distance = |address: &SocketAddr| {
             let common = |&own: &IpAddr| common_prefix(own, address.ip()).unwrap_or(0);
@@ -113,7 +121,7 @@ impl Listener {
             node,
             config: self.config,
             secret,
-            peers: book.into_iter().map(peer).collect(),
+            peers: book.into_iter().map(|card| peer(card.addresses)).collect(),
             listeners: self.listeners,
             epoll,
             bell,
@@ -126,6 +134,8 @@ impl Listener {
             door_busy: AtomicBool::new(false),
             recent: core::array::from_fn(|_| AtomicU32::new(u32::MAX)),
             ticks: AtomicU32::new(0),
+            streams: AtomicU32::new(0),
+            is_crowded,
             scratches: Lock::default(),
             sleepers: Lock::new(0),
             sleeping: AtomicU32::new(0),
@@ -154,6 +164,8 @@ pub struct TcpDevice {
     door: Lock<Door>,
     /// Connections to make.
     wanted: Lock<Vec<(Node, Channel)>>,
+    /// Node processes here outnumber the cores.
+    is_crowded: bool,
     /// What is sent and not reported.
     done: Lock<Vec<(Node, Channel, u64)>>,
     /// Peers whose loss is not reported.
@@ -166,6 +178,8 @@ pub struct TcpDevice {
     /// Connections that have had something.
     recent: [AtomicU32; RECENT],
     ticks: AtomicU32,
+    /// In how many directions of connections a long message is under way.
+    streams: AtomicU32,
     scratches: Lock<Vec<Box<[u8]>>>,
     sleepers: Lock<u32>,
     sleeping: AtomicU32,
@@ -312,7 +326,9 @@ impl TcpDevice {
                 out.clear();
             }
             let Some(mut incoming) = link.incoming.try_lock() else { return false };
-            *incoming = Incoming { closed: true, ..Incoming::default() };
+            *incoming = Incoming::closed();
+            self.note_stream(&link.is_streaming, false);
+            self.note_stream(&link.is_blocked, false);
             if let Some(socket) = link.socket.get() {
                 let _ = epoll::delete(&self.epoll, socket);
                 let _ = rustix::net::shutdown(socket, Shutdown::Both);
@@ -387,6 +403,7 @@ impl TcpDevice {
         let mut out = link.out.lock();
         if blocked != out.armed && !out.busy && out.stage == Stage::Open && blocked != out.is_empty() {
             out.armed = blocked;
+            self.note_stream(&link.is_blocked, blocked);
             let flags = if blocked { QUIET | epoll::EventFlags::OUT } else { QUIET };
             let data = epoll::EventData::new_u64(index(to, channel).into());
             let _ = epoll::modify(&self.epoll, socket, data, flags);
@@ -443,6 +460,14 @@ impl TcpDevice {
         sockopt::set_tcp_user_timeout(socket, patience.as_millis() as u32)
     }
 
+    /// Notes that a connection has, or has no longer, so much to do that who waits for it should sleep.
+    fn note_stream(&self, flag: &AtomicBool, is_one: bool) {
+        if flag.load(Ordering::Relaxed) != is_one && flag.swap(is_one, Ordering::Relaxed) != is_one {
+            let change = if is_one { 1 } else { u32::MAX };
+            self.streams.fetch_add(change, Ordering::Relaxed);
+        }
+    }
+
     fn note_recent(&self, index: u32) {
         let [first, second] = &self.recent;
         let latest = first.load(Ordering::Relaxed);
@@ -460,12 +485,10 @@ impl TcpDevice {
         let (Some(socket), Some(mut incoming)) = (link.socket.get(), link.incoming.try_lock()) else {
             return false;
         };
-        if incoming.closed {
+        if incoming.closed || link.is_quiet() {
             return false;
         }
-        let mut scratch = self.scratches.lock().pop().unwrap_or_else(|| {
-            vec![0; SCRATCH.max(HEAD + MAX_HEADER + 2 * self.config.eager)].into_boxed_slice()
-        });
+        let mut scratch = self.scratches.lock().pop().unwrap_or_else(|| vec![0; SCRATCH].into_boxed_slice());
         let mut moved = false;
         for _ in 0..ROUNDS {
             match self.receive_once(node, channel, socket, &mut incoming, &mut scratch, handler) {
@@ -490,6 +513,9 @@ impl TcpDevice {
             }
         }
         self.scratches.lock().push(scratch);
+        let left = incoming.placing.as_ref().map_or(0, |placing| placing.left);
+        link.expect(socket.as_fd(), &mut incoming, left);
+        self.note_stream(&link.is_streaming, left >= STREAM);
         moved
     }
 
@@ -508,15 +534,18 @@ impl TcpDevice {
             Some(placing) => (placing.room.min(1 << 30) as usize, 0),
             None => (0, incoming.kept.len()),
         };
-        scratch[..kept].copy_from_slice(&incoming.kept[..kept]);
-        let asked = direct + scratch.len() - kept;
+        scratch[..kept].copy_from_slice(&incoming.kept);
+        // What comes after a long message is long, mostly: its header is to come, and not all its data.
+        let end = if incoming.is_long { kept + AHEAD } else { scratch.len() };
+        let more = &mut scratch[kept..end];
+        let asked = direct + more.len();
         let received = if direct > 0 {
             let address = incoming.placing.as_ref().map_or(core::ptr::null_mut(), |placing| placing.address);
             // SAFETY: there is room for as much, and the memory is the device's until it tells the handler.
             let target = unsafe { core::slice::from_raw_parts_mut(address, direct) };
-            rustix::io::readv(socket, &mut [IoSliceMut::new(target), IoSliceMut::new(&mut scratch[kept..])])
+            rustix::io::readv(socket, &mut [IoSliceMut::new(target), IoSliceMut::new(more)])
         } else {
-            rustix::io::read(socket, &mut scratch[kept..])
+            rustix::io::read(socket, more)
         };
         let received = match received {
             Ok(0) => return Err(Stop::Closed("it has closed the connection: its process has ended".into())),
@@ -544,41 +573,53 @@ impl TcpDevice {
         handler: &dyn Handler,
     ) -> Result<(), String> {
         loop {
-            if let Some(placing) = &mut incoming.placing {
+            while let Some(placing) = &mut incoming.placing {
                 input = placing.take(input);
                 if placing.left > 0 {
                     return Ok(());
                 }
-                let token = placing.token;
+                let then = placing.then;
                 incoming.placing = None;
-                incoming.messages += 1;
-                if let Some(token) = token {
-                    handler.placed(from, channel, token);
+                match then {
+                    Then::Forget => incoming.messages += 1,
+                    Then::Tell(token) => {
+                        incoming.messages += 1;
+                        handler.placed(from, channel, token);
+                    }
+                    Then::Deliver => {
+                        let (header, present) = incoming.gathered.message();
+                        let bytes = present.len() as u64;
+                        let message = Arriving { from, channel, header, bytes, present };
+                        let mut placing = place(handler, message);
+                        placing.take(present);
+                        incoming.placing = Some(placing);
+                    }
                 }
             }
             let eager = self.config.eager as u64;
             let frame = take(&mut input, eager)
                 .map_err(|what| format!("it has sent a malformed frame ({what:?})"))?;
-            let Some(frame) = frame else {
+            let Some(Frame { kind, header, bytes, present }) = frame else {
                 incoming.kept.extend_from_slice(input);
                 return Ok(());
             };
             if incoming.ended {
                 return Err("it has sent something after its end".into());
             }
-            if frame.kind == Kind::End {
+            if kind == Kind::End {
                 incoming.ended = true;
                 self.peers[from as usize].ended.store(true, Ordering::Release);
                 continue;
             }
-            let message =
-                Arriving { from, channel, header: frame.header, bytes: frame.bytes, present: frame.present };
-            let (address, room, token) = match handler.arrive(message) {
-                Placement::Taken => (core::ptr::null_mut(), 0, None),
-                Placement::Memory { address, capacity, token } => (address, capacity, Some(token)),
+            incoming.is_long = bytes >= LONG;
+            let is_part = (present.len() as u64) < bytes;
+            let wants_all = channel != Channel::PointToPoint || bytes < WHOLE;
+            let mut placing = if is_part && kind == Kind::Short && wants_all {
+                incoming.gathered.begin(header, bytes)
+            } else {
+                place(handler, Arriving { from, channel, header, bytes, present })
             };
-            let mut placing = Placing { address, room, left: frame.bytes, token };
-            placing.take(frame.present);
+            placing.take(present);
             incoming.placing = Some(placing);
         }
     }
@@ -586,6 +627,8 @@ impl TcpDevice {
     /// Ends the use of a connection that brings nothing any more.
     fn hang_up(&self, node: Node, link: &Link, incoming: &mut Incoming, why: String) {
         incoming.closed = true;
+        self.note_stream(&link.is_streaming, false);
+        self.note_stream(&link.is_blocked, false);
         if let Some(socket) = link.socket.get() {
             let _ = epoll::delete(&self.epoll, socket);
         }
@@ -661,6 +704,17 @@ impl TcpDevice {
         sockets.iter().for_each(|socket| _ = rustix::net::shutdown(socket, Shutdown::Both));
         if sockets.is_empty() {
             self.lose(node, "it was cut off before it was connected".into());
+        }
+    }
+}
+
+/// Asks the handler where a message goes.
+fn place(handler: &dyn Handler, message: Arriving<'_>) -> Placing {
+    let left = message.bytes;
+    match handler.arrive(message) {
+        Placement::Taken => Placing { address: core::ptr::null_mut(), room: 0, left, then: Then::Forget },
+        Placement::Memory { address, capacity, token } => {
+            Placing { address, room: capacity, left, then: Then::Tell(token) }
         }
     }
 }
@@ -752,7 +806,11 @@ impl Device for TcpDevice {
             let number = recent.load(Ordering::Relaxed);
             if number != u32::MAX {
                 let (node, channel) = of_index(number);
-                moved |= self.receive(node, channel, handler);
+                // Who has more to send than the socket takes waits for room, and leaves the socket to the kernel: the look
+                // below sees what arrives.
+                if !self.link(node, channel).is_blocked.load(Ordering::Relaxed) {
+                    moved |= self.receive(node, channel, handler);
+                }
             }
         }
         let tick = self.ticks.load(Ordering::Relaxed).wrapping_add(1);
@@ -789,6 +847,14 @@ impl Device for TcpDevice {
         if *sleepers == 0 {
             let _ = rustix::io::read(&self.bell, &mut [0; 8]);
         }
+    }
+
+    fn is_streaming(&self) -> bool {
+        self.streams.load(Ordering::Relaxed) != 0
+    }
+
+    fn is_crowded(&self) -> bool {
+        self.is_crowded
     }
 
     fn wake(&self) {

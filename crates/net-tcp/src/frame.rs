@@ -8,8 +8,8 @@
 //! | 8 | length of the payload, little endian |
 //! | … | the header, then the payload |
 //!
-//! A *short* message is delivered when all of it is there; a *long* one when its header is, and its payload goes straight to
-//! where the handler wants it. *End* says that the sender ends in order, so that what follows on the connection, which is
+//! A *short* message may be as long as the job's `net-eager`, and where its kind of channel wants that it is delivered when
+//! all of it is there; a *long* one is when its header is, and its payload goes straight to where the handler wants it. *End* says that the sender ends in order, so that what follows on the connection, which is
 //! nothing, is no loss.
 
 use weft_transport::MAX_HEADER;
@@ -96,11 +96,12 @@ pub struct Frame<'a> {
     pub header: &'a [u8],
     /// The length of the whole payload.
     pub bytes: u64,
-    /// What of the payload is there: all of it in a short message.
+    /// What of the payload is there.
     pub present: &'a [u8],
 }
 
-/// Takes a frame off what has arrived, if there is one that can be delivered. No short message may be longer than `eager`.
+/// Takes a frame off what has arrived, if its header is there, with what is there of its payload. No short message may be
+/// longer than `eager`.
 ///
 /// # Errors
 /// Says what is wrong with what has arrived.
@@ -111,9 +112,6 @@ pub fn take<'a>(input: &mut &'a [u8], eager: u64) -> Result<Option<Frame<'a>>, M
         return Err(Malformed::Length);
     }
     let Some((header, rest)) = rest.split_at_checked(header) else { return Ok(None) };
-    if kind == Kind::Short && (rest.len() as u64) < bytes {
-        return Ok(None);
-    }
     let (present, rest) = rest.split_at(bytes.min(rest.len() as u64) as usize);
     *input = rest;
     Ok(Some(Frame { kind, header, bytes, present }))

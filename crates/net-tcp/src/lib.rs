@@ -29,6 +29,11 @@
 //! system call per message on either side; then the kernel is asked about all (epoll), which is also where sleepers sleep.
 //! Several threads may poll: each connection is one thread's at a time.
 //!
+//! While a long message is on its way, in either direction, looking again and again is worse than sleeping: the device says so
+//! ([`Device::is_streaming`](weft_transport::Device::is_streaming)), and has the kernel wake a sleeper only when enough is
+//! there (`link`). Node processes of several hosts may be on one machine, as containers are; they recognise each other by
+//! their [`Card`]s, and do not spin where they outnumber the cores.
+//!
 //! There are no threads here: polling is the business of the scheduler and of the keepers of
 //! [`Routes`](weft_transport::Routes).
 //!
@@ -37,6 +42,7 @@
 //! what was sent is not acknowledged; a process that dies closes its connections. Either is reported once, with the peer's
 //! number and address. A process that ends in order says so first.
 
+mod card;
 mod config;
 mod device;
 mod door;
@@ -47,6 +53,7 @@ mod link;
 #[cfg(test)]
 mod tests;
 
+pub use card::{Card, Machine};
 pub use config::NetConfig;
 pub use device::{Listener, TcpDevice};
 pub use handshake::Secret;

@@ -3,9 +3,9 @@
 
 use crate::frame::{HEAD, Head, Kind};
 use crate::handshake::{CHALLENGE, Dialler, Pair};
-use crate::{Listener, NetConfig, TcpDevice};
+use crate::{Card, Listener, NetConfig, TcpDevice};
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use weft_transport::{
@@ -14,10 +14,10 @@ use weft_transport::{
 
 const SECRET: [u8; 32] = [42; 32];
 
-fn listeners(nodes: u32) -> (Vec<Listener>, Vec<Vec<SocketAddr>>) {
+fn listeners(nodes: u32) -> (Vec<Listener>, Vec<Card>) {
     let listeners: Vec<_> =
         (0..nodes).map(|_| Listener::bind(&NetConfig::loopback()).expect("a free port")).collect();
-    let book = listeners.iter().map(|listener| listener.addresses().to_vec()).collect();
+    let book = listeners.iter().map(|listener| listener.card()).collect();
     (listeners, book)
 }
 

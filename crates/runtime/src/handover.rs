@@ -3,12 +3,11 @@
 
 use crate::control::Control;
 use std::fs::File;
-use std::net::SocketAddr;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use weft_base::job::{Handover, Job, NO_FD, Report};
 use weft_local::SegmentDevice;
-use weft_net_tcp::{Listener, NetConfig, TcpDevice};
+use weft_net_tcp::{Card, Listener, NetConfig, TcpDevice};
 use weft_transport::{Device, Node, Nodes, Places, Routes};
 
 /// What a node process has received.
@@ -90,11 +89,13 @@ fn routes(job: &Job, handover: Handover, control: &Control) -> Result<Option<Rou
 fn network(job: &Job, node: Node, control: &Control) -> Result<TcpDevice, String> {
     let failed = |error: &dyn std::fmt::Display| format!("the network to other hosts: {error}");
     let secret = job.secret.ok_or_else(|| failed(&"mpirun gave no secret; install weft again"))?;
-    let listener = Listener::bind(&NetConfig::from_settings()).map_err(|error| failed(&error))?;
-    let addresses = listener.addresses().iter().map(ToString::to_string).collect();
-    control.send(&Report::Listening { addresses });
-    let read = |text: String| text.parse().map_err(|_| failed(&format_args!("{text:?} is no address")));
-    let book: Result<Vec<Vec<SocketAddr>>, String> =
-        control.book().into_iter().map(|addresses| addresses.into_iter().map(read).collect()).collect();
+    let ranks = job.node_of.iter().filter(|&&other| other == node).count();
+    let workers = ranks.min(weft_machine::usable_cores()) as u32;
+    let config = NetConfig { workers, ..NetConfig::from_settings() };
+    let listener = Listener::bind(&config).map_err(|error| failed(&error))?;
+    control.send(&Report::Listening { addresses: listener.card().words() });
+    let read =
+        |words: Vec<String>| Card::read(words.iter().map(String::as_str)).map_err(|what| failed(&what));
+    let book: Result<Vec<Card>, String> = control.book().into_iter().map(read).collect();
     listener.join(node, book?, secret.0).map_err(|error| failed(&error))
 }

@@ -34,6 +34,11 @@ pub trait Source: Sync {
     /// Wakes all who sleep in [`Source::sleep`]. Cheap if nobody does.
     fn wake(&self);
 
+    /// Tells whether so much is on its way that who waits should sleep rather than look again and again.
+    fn is_streaming(&self) -> bool {
+        false
+    }
+
     /// Returns what has come and gone so far, if nothing is on its way within this process, and nothing waits to be polled
     /// for. Nothing if that cannot be known.
     fn rest(&self) -> Option<Traffic> {
@@ -82,6 +87,12 @@ pub fn has_source() -> bool {
 #[inline]
 pub(crate) fn source() -> Option<&'static dyn Source> {
     SOURCE.get().copied()
+}
+
+/// Tells whether who waits for something from outside should sleep at once.
+#[inline]
+pub(crate) fn is_streaming() -> bool {
+    source().is_some_and(Source::is_streaming)
 }
 
 /// Tells whether other processes need the cores.

@@ -383,6 +383,8 @@ pub fn may_spin() -> bool {
     }
 }
 
+/// How many looks in vain a thread makes between two that ask whether to sleep at once.
+const STRIDE: u32 = 8;
 /// How many looks in vain a thread makes between two that ask whether others want its core.
 const LOOKS: u32 = 64;
 /// After how many it gives way to them, and after how many it parks, where threads outnumber cores. Within the first a
@@ -396,6 +398,9 @@ const TURNS_OVER: u32 = 1024;
 /// number of looks that are sensible where nobody else wants the core.
 #[inline]
 pub fn look_again(looks: u32, most: u32) -> bool {
+    if looks.is_multiple_of(STRIDE) && looks > 0 && idle::is_streaming() {
+        return false;
+    }
     if idle::is_crowded() {
         return looks < most && may_spin() && take_turns(looks);
     }

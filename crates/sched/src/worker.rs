@@ -286,7 +286,7 @@ impl Worker {
                     }
                     core::hint::spin_loop();
                 }
-                if clock::ticks() > end {
+                if clock::ticks() > end || idle::is_streaming() {
                     break;
                 }
                 if let Some(source) = source

@@ -1,4 +1,4 @@
-//! What the rest asks of the kernel: futexes, memory maps, affinity, clocks, processor capabilities.
+//! What the rest asks of the kernel: futexes, memory maps, affinity, clocks, sockets, processor capabilities.
 //!
 //! The only crate with raw system calls. Everything here is Linux; a function says what it needs beyond 5.4.
 
@@ -10,3 +10,4 @@ pub mod local_socket;
 pub mod memory;
 pub mod process;
 pub mod shared;
+pub mod socket;

@@ -250,6 +250,11 @@ pub trait Device: Send + Sync {
         let _ = peer;
     }
 
+    /// Tells whether long payloads are on their way, so that who waits does better to sleep than to look again and again.
+    fn is_streaming(&self) -> bool {
+        false
+    }
+
     /// Tells whether the node processes of this host outnumber its cores, so that who spins keeps another from running.
     fn is_crowded(&self) -> bool {
         false

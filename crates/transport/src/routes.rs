@@ -521,6 +521,12 @@ impl Device for Routes {
         }
     }
 
+    #[inline]
+    fn is_streaming(&self) -> bool {
+        // Who has nothing to do sleeps in the first device.
+        self.first.device.is_streaming()
+    }
+
     fn is_crowded(&self) -> bool {
         self.all().any(|device| device.is_crowded())
     }

@@ -1,12 +1,11 @@
 //! How the ranks of a job meet that another launcher started: what each tells all, and what they make of it.
 
 use crate::handing::{self, Giver};
-use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 use weft_local::{Segment, SegmentDevice};
 use weft_mpi::host::{Alone, Host, number_of_job};
-use weft_net_tcp::{Listener, NetConfig, TcpDevice};
+use weft_net_tcp::{Card, Listener, NetConfig, TcpDevice};
 use weft_pmi::Client;
 use weft_transport::{Device, Node, Nodes, Places, Routes};
 
@@ -149,8 +148,8 @@ impl Meeting<'_> {
         let wrong = |error| format!("cannot listen for the ranks of other hosts: {error}");
         let listener = Listener::bind(&NetConfig::from_settings()).map_err(wrong)?;
         let mut places = String::new();
-        for address in listener.addresses() {
-            let more = format!("{}{address}", if places.is_empty() { "" } else { "," });
+        for word in listener.card().words() {
+            let more = format!("{}{word}", if places.is_empty() { "" } else { "," });
             // Who has very many addresses is found by the first ones.
             if places.len() + more.len() <= self.client.longest_value() {
                 places += &more;
@@ -177,13 +176,11 @@ impl Meeting<'_> {
         let own = self.hosts[self.client.rank() as usize];
         let place = |(rank, &host): (usize, &u32)| {
             if host == own {
-                return Ok(Vec::new());
+                return Ok(Card::default());
             }
             let text = self.told(&place_key(rank as u32))?;
-            let parse = |word: &str| {
-                word.parse::<SocketAddr>().map_err(|_| format!("rank {rank} says it listens at {word:?}"))
-            };
-            text.split(',').map(parse).collect::<Result<Vec<_>, String>>()
+            Card::read(text.split(','))
+                .map_err(|what| format!("rank {rank} says it listens at {text:?}: {what}"))
         };
         let book = self.hosts.iter().enumerate().map(place).collect::<Result<Vec<_>, String>>()?;
         let rank = self.client.rank();
