@@ -40,7 +40,8 @@ impl Team {
             let frame = round.frame(root);
             if frame.is_null() {
                 let place = round.in_line(root, posted.bytes());
-                let place = place.unwrap_or_else(|| self.slots().area(round.ring()));
+                let spot = || self.slots().spot_for_all(round.number(), posted.bytes() as usize);
+                let place = place.unwrap_or_else(spot);
                 // SAFETY: the root has packed that many bytes there, and nobody writes there until this rank has
                 // arrived in the next round.
                 return unsafe { data.unpack(place, posted.bytes()) };
@@ -54,7 +55,8 @@ impl Team {
             Algorithm::Slots => {
                 let round = self.enter(call.with_bytes(data.bytes()), null_mut());
                 let place = round.in_line(root, data.bytes());
-                let place = place.unwrap_or_else(|| self.slots().area(round.ring()));
+                let spot = || self.slots().spot_for_all(round.number(), data.bytes() as usize);
+                let place = place.unwrap_or_else(spot);
                 // SAFETY: it fits the line, or the area by the selection; only the root writes there in this round.
                 unsafe { data.pack(place) };
                 round.arrive_with_data(call.signature());

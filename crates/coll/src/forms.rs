@@ -5,7 +5,7 @@ use crate::hier;
 use crate::nonblocking;
 use crate::operation::{Buffers, Operation};
 use crate::pending::Pending;
-use crate::pieces::WHOLE;
+use crate::pieces::{PIECE, WHOLE};
 use crate::plan::Members;
 use crate::reduction::span;
 use crate::team::Team;
@@ -94,14 +94,19 @@ impl Team {
     /// Tells whether an operation of this kind goes through memory that processes share, for its length.
     fn takes(&self, operation: &Operation<'_>) -> bool {
         let Operation { call, send, receive, .. } = operation;
-        let most = self.slots().capacity().min(WHOLE as usize) as u64;
-        let fits = |buffers: &Buffers<'_>| buffers.whole().is_none_or(|data| data.bytes() <= most);
+        let slots = self.slots();
+        let cuts = slots.capacity() as u64 >= PIECE;
+        let most = (slots.capacity() as u64).min(WHOLE);
+        let fits = |buffers: &Buffers<'_>, most: u64| buffers.whole().is_none_or(|data| data.bytes() <= most);
         match call {
-            Call::Scan | Call::Exscan | Call::ReduceScatter | Call::ReduceScatterBlock => {
-                span(&send.piece(0)).is_some_and(|span| span <= most)
+            Call::Broadcast => {
+                let most = (slots.total() as u64).min(WHOLE);
+                cuts || (fits(send, most) && fits(receive, most))
             }
-            Call::Alltoall => fits(send) && fits(receive),
-            _ => true,
+            Call::Allgather => cuts || fits(receive, most * u64::from(self.size())),
+            Call::Reduce | Call::Allreduce if cuts => true,
+            Call::Alltoall => fits(send, most) && fits(receive, most),
+            _ => !call.is_reduction() || span(&send.piece(0)).is_some_and(|span| span <= most),
         }
     }
 }

@@ -22,6 +22,8 @@ const _: () = assert!(DEPTH >= 4 || cfg!(loom));
 
 /// Up to how many bytes data goes as one piece.
 pub(crate) const WHOLE: u64 = 16 << 10;
+/// In slots of fewer bytes nothing is cut.
+pub(crate) const PIECE: u64 = 4 << 10;
 /// Into how many pieces longer data is cut at least, and how long they are at most.
 const PIECES: u64 = 4;
 const LONGEST: u64 = 64 << 10;
@@ -42,6 +44,10 @@ impl Team {
         let extent = data.datatype().extent().max(1) as u64;
         let piece = piece(data.count() * extent, self.slots().capacity());
         pattern::blocks(0..data.count(), (piece / extent).max(1))
+    }
+
+    fn spot_for_all(&self, round: &Round<'_>, range: &Range<u64>) -> *mut u8 {
+        self.slots().spot_for_all(round.number(), (range.end - range.start) as usize)
     }
 
     /// See [`Team::allreduce`].
@@ -107,7 +113,9 @@ impl Team {
         for range in cut(bytes, piece(bytes, self.slots().total())) {
             let round = self.enter(call.exchanging(), without_provenance_mut(bytes as usize));
             // SAFETY: a piece fits the area, and only the root writes in this round.
-            unsafe { data.pack_part(range.start, self.slots().area(round.ring()), range.end - range.start) };
+            unsafe {
+                data.pack_part(range.start, self.spot_for_all(&round, &range), range.end - range.start)
+            };
             round.arrive_with_data(call.signature());
         }
     }
@@ -139,7 +147,7 @@ impl Team {
             // SAFETY: the root has packed that many bytes there, and nobody writes there until this rank has arrived in the
             // next round.
             let taken = unsafe {
-                data.unpack_part(range.start, self.slots().area(round.ring()), range.end - range.start)
+                data.unpack_part(range.start, self.spot_for_all(&round, &range), range.end - range.start)
             };
             result = result.and(taken);
         }
@@ -157,6 +165,11 @@ impl Team {
         let bytes = mine.bytes();
         let mut result = if is_in_place { Ok(()) } else { mine.copy_to(&receive(self.rank())) };
         let slots = self.slots();
+        let place = |round: &Round<'_>, rank: u32, range: &Range<u64>| {
+            let near = slots.spot(round.number(), rank, (range.end - range.start) as usize);
+            // SAFETY: a slot of this rank.
+            near.unwrap_or_else(|| unsafe { slots.area(round.ring()).add(rank as usize * slots.capacity()) })
+        };
         let mut before: Option<(Round<'_>, Range<u64>)> = None;
         let mut finish = |before: Option<(Round<'_>, Range<u64>)>| {
             let Some((round, range)) = before else { return Ok(()) };
@@ -165,7 +178,7 @@ impl Team {
                 // SAFETY: a slot of this rank, where a piece of as many bytes is, for all send equally much; nobody writes there
                 // before this rank has gone on, see the module's page.
                 let taken = unsafe {
-                    let place = slots.area(round.ring()).add(rank as usize * slots.capacity());
+                    let place = place(&round, rank, &range);
                     receive(rank).unpack_part(range.start, place, range.end - range.start)
                 };
                 result = core::mem::replace(&mut result, Ok(())).and(taken);
@@ -177,7 +190,7 @@ impl Team {
             let round = self.enter(call, null_mut());
             // SAFETY: the rank's own slot, and a piece fits.
             unsafe {
-                let place = slots.area(round.ring()).add(self.rank() as usize * slots.capacity());
+                let place = place(&round, self.rank(), &range);
                 mine.pack_part(range.start, place, range.end - range.start);
             }
             if ranges.peek().is_none() {

@@ -30,6 +30,9 @@ pub(crate) fn span(data: &Data<'_>) -> Option<u64> {
     simple.then(|| data.count().saturating_mul(datatype.extent() as u64))
 }
 
+/// How many bytes each of few ranks takes from the others' slots at a time.
+const TAKEN: u32 = 8 << 10;
+
 /// Combines `count` elements of a datatype in all ranks' slots of one round.
 pub(crate) struct Slotted<'a> {
     round: &'a Round<'a>,
@@ -63,7 +66,8 @@ impl<'a> Slotted<'a> {
 
     /// Returns a rank's slot.
     pub fn place(&self, rank: u32) -> *mut u8 {
-        self.round.in_line(rank, self.bytes as u64).unwrap_or_else(|| {
+        let near = self.round.in_line(rank, self.bytes as u64);
+        near.or_else(|| self.slots.spot(self.round.number(), rank, self.bytes)).unwrap_or_else(|| {
             // SAFETY: slots of this stride lie within the area.
             unsafe { self.slots.area(self.ring).add(rank as usize * self.stride) }
         })
@@ -82,10 +86,15 @@ impl<'a> Slotted<'a> {
     /// `MPI_ERR_TRUNCATE` if they do not fit.
     pub fn take(&self, first: u64, count: u64, receive: &Data<'_>) -> Result {
         if self.shared.lines.is_some() {
-            let part = |rank| self.slot(self.place(rank)).part(first, count);
             let last = self.shared.size - 1;
-            part(last).copy_to(receive)?;
-            (0..last).rev().for_each(|rank| self.operator.apply(&part(rank), receive));
+            // What is copied is still in the first-level cache when it is combined.
+            for range in blocks(first..first + count, TAKEN, self.datatype) {
+                let length = range.end - range.start;
+                let target = receive.part(range.start - first, length);
+                let part = |rank| self.slot(self.place(rank)).part(range.start, length);
+                part(last).copy_to(&target)?;
+                (0..last).rev().for_each(|rank| self.operator.apply(&part(rank), &target));
+            }
             return Ok(());
         }
         self.take_from(self.slots.result(self.ring), first, count, receive)

@@ -8,7 +8,7 @@ use crate::lines::{FEW, Line, Lines};
 use crate::meeting::Meeting;
 use crate::offer::Offer;
 use crate::plan::{self, Choice};
-use crate::rendezvous::{DEPTH, Rendezvous, Words};
+use crate::rendezvous::{DEPTH, Rendezvous, Words, ring};
 use crate::schedule::Schedule;
 use crate::selection::{Change, Selection};
 use core::cell::UnsafeCell;
@@ -311,6 +311,10 @@ unsafe impl Send for Slots {}
 // SAFETY: as above.
 unsafe impl Sync for Slots {}
 
+/// From how many bytes on data is put elsewhere each time, and at multiples of what.
+const TURNING: usize = 1 << 10;
+const PAGE: usize = 4 << 10;
+
 /// The alignment of slots: that of the most aligned predefined type.
 const ALIGN: usize = 16;
 
@@ -358,6 +362,34 @@ impl Slots {
     pub fn stride(&self, bytes: usize) -> usize {
         let unit = if self.crowded { ALIGN } else { 128 };
         bytes.max(1).next_multiple_of(unit).min(self.slot)
+    }
+
+    /// Returns where a rank puts `bytes` bytes (at most [`Slots::capacity`]) in a round, where there is room to put them
+    /// elsewhere each time; see [`Slots::spot_for_all`].
+    pub fn spot(&self, round: u64, rank: u32, bytes: usize) -> Option<*mut u8> {
+        let shift = Self::shift(round, bytes, self.slot)?;
+        // SAFETY: within the rank's slot.
+        self.is_roomy().then(|| unsafe { self.area(ring(round)).add(rank as usize * self.slot + shift) })
+    }
+
+    /// Returns where a root puts `bytes` bytes (at most [`Slots::total`]) for all.
+    ///
+    /// Elsewhere each time where there is room: a line that the reader's cache holds since the last time, or that has just
+    /// been written and is still in the writer's, costs several times as much as one that neither has.
+    pub fn spot_for_all(&self, round: u64, bytes: usize) -> *mut u8 {
+        let shift = Self::shift(round, bytes, self.total()).filter(|_| self.is_roomy()).unwrap_or(0);
+        // SAFETY: within the ranks' slots.
+        unsafe { self.area(ring(round)).add(shift) }
+    }
+
+    /// Tells whether there is room to put data elsewhere each time: among few ranks that are apart.
+    fn is_roomy(&self) -> bool {
+        self.layout.is_none() && self.size <= FEW as usize
+    }
+
+    fn shift(round: u64, bytes: usize, room: usize) -> Option<usize> {
+        let unit = bytes.next_multiple_of(PAGE);
+        (bytes >= TURNING && unit <= room).then(|| (round / DEPTH as u64) as usize % (room / unit) * unit)
     }
 
     /// Returns the ranks' area of a ring index.

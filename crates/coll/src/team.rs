@@ -303,6 +303,12 @@ impl Round<'_> {
         ring(self.number)
     }
 
+    /// Returns the number.
+    #[inline]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
     /// Returns what the root of a large broadcast lends in this round.
     #[inline]
     pub fn lent(&self) -> &Lent {

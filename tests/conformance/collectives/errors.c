@@ -29,6 +29,9 @@ int main(int argc, char **argv) {
   // Too little room.
   CHECK_CLASS(MPI_Bcast(y, check_rank == 0 ? 2 : 1, MPI_INT, 0, world),
               check_rank == 0 ? MPI_SUCCESS : MPI_ERR_TRUNCATE);
+  static char much[200000];
+  CHECK_CLASS(MPI_Bcast(much, check_rank == 0 ? 200000 : 150000, MPI_CHAR, 0, world),
+              check_rank == 0 ? MPI_SUCCESS : MPI_ERR_TRUNCATE);
   // One rank is somewhere else.
   if (size > 1) {
     int sum;

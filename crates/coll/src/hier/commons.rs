@@ -6,8 +6,8 @@
 //!
 //! # Who gives the memory
 //! The process of the communicator's first member gives a part of its [commons](weft_transport::Commons) when its first rank
-//! joins, and tells the others in a message where it is, or that none is left; then the communicator goes by messages. Whoever
-//! comes to a blocking operation before the message has come waits for it. A part is used again when all processes have let
+//! joins, and tells the others in a message where it is, or that none is left; then the communicator goes by messages. Where
+//! little is left it is a part for little data. Whoever comes to a blocking operation before the message has come waits for it. A part is used again when all processes have let
 //! go of it, which each of them notes there, the giver looks for when it gives.
 //!
 //! # Sleep
@@ -44,6 +44,13 @@ struct Head {
 
 type Row = CachePadded<Line<LinePost>>;
 
+/// How much room a communicator has: much while there is much, else enough for little data.
+#[derive(Clone, Copy)]
+enum Class {
+    Large,
+    Small,
+}
+
 /// Where things are in a part: the head, lines of few ranks, posts, slots.
 struct Plan {
     size: usize,
@@ -54,15 +61,35 @@ struct Plan {
 /// What all parts begin at a multiple of.
 const ALIGN: usize = 4096;
 /// The most and the fewest bytes of a slot.
-const LARGEST: usize = 128 << 10;
+const LARGEST: usize = 256 << 10;
 const SMALLEST: usize = 128;
 
+impl Class {
+    /// Writes where a part is as a token: 0 is none.
+    fn token(self, at: usize) -> u64 {
+        at as u64 | (self as u64 + 1)
+    }
+
+    /// Reads a token.
+    fn of(token: u64) -> Option<(Self, usize)> {
+        let class = match token % ALIGN as u64 {
+            1 => Self::Large,
+            2 => Self::Small,
+            _ => return None,
+        };
+        Some((class, (token & !(ALIGN as u64 - 1)) as usize))
+    }
+}
+
 impl Plan {
-    /// Plans for `size` ranks on memory of `room` bytes, of which one communicator should not take much.
-    fn of(size: usize, room: usize) -> Self {
-        let slot = (room / 64).min(256 << 10) / size;
+    /// Plans for `size` ranks on memory of `room` bytes.
+    fn of(size: usize, room: usize, class: Class) -> Self {
+        let slot = match class {
+            Class::Large => ((room / 32).min(512 << 10) / size).clamp(SMALLEST, LARGEST) & !127,
+            Class::Small => Slots::capacity_for(size),
+        };
         let lines = if size as u32 <= FEW { Lines::<LinePost>::count(size as u32) } else { 0 };
-        Self { size, lines, slot: slot.clamp(SMALLEST, LARGEST) & !127 }
+        Self { size, lines, slot }
     }
 
     fn lines_at(&self) -> usize {
@@ -129,7 +156,7 @@ fn head(part: NonNull<u8>) -> &'static Head {
 
 /// Lets go of a part that this process has never used: the token of [`Kind::Common`](super::wire::Kind).
 pub(crate) fn leave(exchange: &Exchange, giver: Node, token: u64) {
-    let at = token.checked_sub(1).and_then(|at| part(exchange, giver, at as usize, size_of::<Head>()));
+    let at = Class::of(token).and_then(|(_, at)| part(exchange, giver, at, size_of::<Head>()));
     if let Some(part) = at {
         head(part).left.fetch_add(1, Ordering::AcqRel);
     }
@@ -140,7 +167,7 @@ pub(crate) struct Ground {
     /// Who says where it is, if the processes share memory.
     giver: Option<Node>,
     /// Where it is, if there is any, once that is known.
-    found: OnceLock<Option<(usize, Arc<Shared>)>>,
+    found: OnceLock<Option<Arc<Shared>>>,
     waiting: WaitSet,
     is_lost: AtomicBool,
 }
@@ -178,36 +205,37 @@ impl Ground {
         let Some(room) = exchange.nodes().device().commons(node).map(|commons| commons.bytes) else {
             return 0;
         };
-        let plan = Plan::of(layout.members() as usize, room);
-        let bytes = plan.bytes();
         let mut given = exchange.commons.given.lock();
         given.retain(|given| {
             part(exchange, node, given.at, given.bytes)
                 .is_some_and(|part| head(part).left.load(Ordering::Acquire) != given.processes)
         });
-        let ends = core::iter::once(0).chain(given.iter().map(|given| given.at + given.bytes));
-        let place = ends.enumerate().find_map(|(place, at)| {
-            let end = given.get(place).map_or(room, |next| next.at);
-            (at + bytes <= end).then_some((place, at))
+        let find = |bytes: usize| {
+            let ends = core::iter::once(0).chain(given.iter().map(|given| given.at + given.bytes));
+            ends.enumerate().find(|(place, at)| at + bytes <= given.get(*place).map_or(room, |next| next.at))
+        };
+        let found = [Class::Large, Class::Small].into_iter().find_map(|class| {
+            let plan = Plan::of(layout.members() as usize, room, class);
+            find(plan.bytes()).map(|(place, at)| (class, plan, place, at))
         });
-        let Some((place, at)) = place else { return 0 };
-        let Some(part) = part(exchange, node, at, bytes) else { return 0 };
+        let Some((class, plan, place, at)) = found else { return 0 };
+        let Some(part) = part(exchange, node, at, plan.bytes()) else { return 0 };
         // SAFETY: the part is this process's own until it tells others of it: all who had it before have let go of it. It has
         // room for all of this, aligned.
         unsafe {
             core::ptr::write_bytes(part.as_ptr(), 0, plan.slots_at());
             (&raw mut (*part.cast::<Head>().as_ptr()).words).write(Words::new(plan.size as u32));
         }
-        given.insert(place, Given { at, bytes, processes: layout.len() });
-        at as u64 + 1
+        given.insert(place, Given { at, bytes: plan.bytes(), processes: layout.len() });
+        class.token(at)
     }
 
     /// Notes where it is, and makes what ranks here need of it.
     pub fn set(&self, exchange: &'static Exchange, layout: &Layout, me: u32, token: u64) {
         let found = || {
-            let (giver, at) = (self.giver?, token.checked_sub(1)? as usize);
+            let (giver, (class, at)) = (self.giver?, Class::of(token)?);
             let room = exchange.nodes().device().commons(giver)?.bytes;
-            let plan = Plan::of(layout.members() as usize, room);
+            let plan = Plan::of(layout.members() as usize, room, class);
             let part = part(exchange, giver, at, plan.bytes())?;
             let apart = Arc::new(Apart {
                 head: head(part),
@@ -239,7 +267,7 @@ impl Ground {
                     slots: Slots::at(part.add(plan.slots_at()), plan.size, plan.slot),
                 }
             };
-            Some((at, Arc::new(Shared::common(plan.size as u32, common, apart))))
+            Some(Arc::new(Shared::common(plan.size as u32, common, apart)))
         };
         let _ = self.found.set(found());
         self.waiting.wake_all();
@@ -251,14 +279,14 @@ impl Ground {
         if !self.is_known() {
             self.waiting.wait(|| self.is_known() || self.is_lost.load(Ordering::Acquire));
         }
-        self.found.get()?.as_ref().map(|(_, shared)| shared.clone())
+        self.found.get()?.clone()
     }
 
     /// Notes that one of the processes is gone.
     pub fn lost(&self, peer: Node, reason: &str) {
         self.is_lost.store(true, Ordering::Release);
         self.waiting.wake_all();
-        if let Some(Some((_, shared))) = self.found.get()
+        if let Some(Some(shared)) = self.found.get()
             && let Some(apart) = &shared.apart
         {
             let _ = apart.lost.set((peer, reason.into()));
@@ -271,7 +299,7 @@ impl Ground {
         match self.found.get() {
             None => self.giver,
             Some(found) => {
-                if let Some((_, shared)) = found
+                if let Some(shared) = found
                     && let Some(apart) = &shared.apart
                 {
                     apart.head.left.fetch_add(1, Ordering::AcqRel);

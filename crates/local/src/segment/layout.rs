@@ -44,8 +44,8 @@ impl Shape {
         // go of. Taking them from there costs twice to three times as much (measured on a Zen 4: 1 MiB takes 120 µs through
         // 64 KiB, 60 µs through 512 KiB, 35 µs through 1.4 MiB). Many pairs share a bound of some hundred megabytes.
         let (pairs, pair_bytes, eager, commons) = match nodes {
-            0..=8 => (7, 2 << 20, 16 << 10, 32 << 20),
-            9..=33 => (32, 128 << 10, 16 << 10, 4 << 20),
+            0..=8 => (7, 2 << 20, 16 << 10, 64 << 20),
+            9..=33 => (32, 128 << 10, 16 << 10, 8 << 20),
             34..=128 => (32, 64 << 10, 8 << 10, 1 << 20),
             _ => (16, 32 << 10, 4 << 10, 128 << 10),
         };
@@ -155,6 +155,6 @@ mod tests {
     #[test]
     fn memory_is_bounded_where_there_are_many() {
         assert!(Shape::of(512).size() < 400 << 20);
-        assert!(Shape::of(33).size() < 300 << 20);
+        assert!(Shape::of(33).size() < 420 << 20);
     }
 }
