@@ -524,7 +524,7 @@ impl Device for Routes {
     #[inline]
     fn is_streaming(&self) -> bool {
         // Who has nothing to do sleeps in the first device.
-        self.first.device.is_streaming()
+        self.first.is_streaming()
     }
 
     fn is_crowded(&self) -> bool {
