@@ -6,6 +6,7 @@ use crate::handshake::{CHALLENGE, Dialler, Pair};
 use crate::{Card, Listener, NetConfig, TcpDevice};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use weft_transport::{
@@ -15,18 +16,132 @@ use weft_transport::{
 const SECRET: [u8; 32] = [42; 32];
 
 fn listeners(nodes: u32) -> (Vec<Listener>, Vec<Card>) {
-    let listeners: Vec<_> =
-        (0..nodes).map(|_| Listener::bind(&NetConfig::loopback()).expect("a free port")).collect();
+    listeners_on(nodes, &NetConfig::loopback())
+}
+
+fn listeners_on(nodes: u32, config: &NetConfig) -> (Vec<Listener>, Vec<Card>) {
+    let listeners: Vec<_> = (0..nodes).map(|_| Listener::bind(config).expect("a free port")).collect();
     let book = listeners.iter().map(|listener| listener.card()).collect();
     (listeners, book)
 }
 
 fn devices(nodes: u32) -> Vec<TcpDevice> {
     let (listeners, book) = listeners(nodes);
+    joined(listeners, &book)
+}
+
+fn joined(listeners: Vec<Listener>, book: &[Card]) -> Vec<TcpDevice> {
     let join = |(node, listener): (usize, Listener)| {
-        listener.join(node as u32, book.clone(), SECRET).expect("a device")
+        listener.join(node as u32, book.to_vec(), SECRET).expect("a device")
     };
     listeners.into_iter().enumerate().map(join).collect()
+}
+
+/// Listens on these only.
+fn on(words: &[&str]) -> NetConfig {
+    NetConfig { include: words.iter().map(|&word| word.into()).collect(), ..NetConfig::loopback() }
+}
+
+/// Tells whether the loopback interface has an address of the newer kind.
+fn has_ipv6() -> bool {
+    let has = std::net::TcpListener::bind("[::1]:0").is_ok();
+    if !has {
+        eprintln!("skipped: no ::1 on the loopback interface");
+    }
+    has
+}
+
+#[test]
+fn it_is_a_device_over_ipv6() {
+    if has_ipv6() {
+        conformance::suite(|nodes| {
+            let (listeners, book) = listeners_on(nodes, &on(&["::1"]));
+            assert!(book.iter().all(|card| card.addresses.iter().all(std::net::SocketAddr::is_ipv6)));
+            joined(listeners, &book).into_iter().map(|device| Box::new(device) as Box<dyn Device>).collect()
+        });
+    }
+}
+
+#[test]
+fn a_peer_of_several_interfaces_is_reached_by_one_that_answers() {
+    if has_ipv6() {
+        let (listeners, mut book) = listeners_on(2, &on(&["lo"]));
+        assert!(book.iter().all(|card| card.addresses.len() >= 2), "{book:?}");
+        // Nobody listens at the first.
+        for card in &mut book {
+            let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+            card.addresses.retain(std::net::SocketAddr::is_ipv6);
+            card.addresses.insert(0, closed);
+        }
+        is_undisturbed(&joined(listeners, &book));
+    }
+}
+
+#[test]
+fn interfaces_that_are_excluded_are_not_listened_on() {
+    let config = NetConfig { exclude: vec!["127.0.0.0/8".into()], ..on(&["lo"]) };
+    match Listener::bind(&config) {
+        Ok(listener) => assert!(listener.card().addresses.iter().all(std::net::SocketAddr::is_ipv6)),
+        Err(error) => assert!(error.to_string().contains("net-exclude=127.0.0.0/8"), "{error}"),
+    }
+}
+
+/// A long message makes the kernel wake sleepers late; a short one after it must wake them all the same.
+#[test]
+fn who_sleeps_is_woken_by_a_short_message_after_a_long_one() {
+    let devices = devices(2);
+    let data = vec![7u8; 3 << 20];
+    let wanted = Wanted::default();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while wanted.heard.load(Ordering::SeqCst) < 4 {
+                if !devices[1].poll(&wanted) {
+                    devices[1].sleep(Duration::from_secs(3600), &|| wanted.heard.load(Ordering::SeqCst) < 4);
+                }
+            }
+        });
+        let told = Notes::default();
+        for round in 0..2 {
+            // SAFETY: the data stays until the scope ends, which is after it has been received.
+            let started =
+                unsafe { devices[0].start(1, CHANNEL, b"long", data.as_ptr(), data.len() as u64, round) };
+            started.expect("room");
+            while wanted.heard.load(Ordering::SeqCst) <= 2 * round as usize {
+                devices[0].poll(&told);
+            }
+            devices[0].send(1, CHANNEL, b"short", b"").expect("room");
+            while wanted.heard.load(Ordering::SeqCst) < 2 * (round as usize + 1) {
+                devices[0].poll(&told);
+            }
+        }
+    });
+    assert!(*wanted.memory.lock().unwrap() == data);
+}
+
+/// Counts what has arrived whole.
+#[derive(Default)]
+struct Wanted {
+    memory: Mutex<Vec<u8>>,
+    heard: AtomicUsize,
+}
+
+impl Handler for Wanted {
+    fn arrive(&self, message: Arriving<'_>) -> Placement {
+        if message.header == b"short" {
+            self.heard.fetch_add(1, Ordering::SeqCst);
+            return Placement::Taken;
+        }
+        let mut memory = self.memory.lock().unwrap();
+        *memory = vec![0; message.bytes as usize];
+        Placement::Memory { address: memory.as_mut_ptr(), capacity: message.bytes, token: 1 }
+    }
+    fn placed(&self, _from: Node, _channel: Channel, _token: u64) {
+        self.heard.fetch_add(1, Ordering::SeqCst);
+    }
+    fn sent(&self, _to: Node, _channel: Channel, _token: u64) {}
+    fn lost(&self, _peer: Node, reason: &str) {
+        panic!("{reason}");
+    }
 }
 
 #[test]

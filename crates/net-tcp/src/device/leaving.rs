@@ -1,0 +1,88 @@
+//! The end of a process in order: its peers get what it has sent.
+#![allow(unsafe_code)] // Asks the kernel by a request that has no name in the libraries.
+
+use super::{SCRATCH, TcpDevice};
+use crate::frame::Kind;
+use crate::link::{Item, Stage};
+use rustix::event::epoll;
+use rustix::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+use weft_transport::{Channel, Device, Nobody};
+
+/// How long a process that leaves waits for its last messages to go, and how long for peers to have them.
+const PATIENCE: Duration = Duration::from_secs(5);
+const LINGER: Duration = Duration::from_secs(1);
+
+/// Returns how many bytes of a connection the peer has not acknowledged.
+fn unacknowledged(socket: &OwnedFd) -> u32 {
+    // SAFETY: this request writes one `c_int`.
+    let asked = unsafe {
+        let request = rustix::ioctl::Getter::<{ rustix::ioctl::opcode::none(0x54, 0x11) }, i32>::new();
+        rustix::ioctl::ioctl(socket, request)
+    };
+    asked.map_or(0, |bytes| bytes.max(0) as u32)
+}
+
+impl TcpDevice {
+    /// Says that this process ends, and waits until what it has sent is there, but not without end.
+    pub(super) fn part(&self) {
+        let links = || {
+            (0..self.count())
+                .flat_map(|node| Channel::ALL.map(|channel| (node, channel)))
+                .filter(|&(node, _)| node != self.node && !self.is_lost(node))
+                .map(|(node, channel)| (node, channel, self.link(node, channel)))
+        };
+        for (node, channel, link) in links() {
+            let mut out = link.out.lock();
+            let waits = out.stage == Stage::Dialling && !out.is_empty();
+            if waits || matches!(out.stage, Stage::Settled | Stage::Open) {
+                out.push_anyway(Item::copy(Kind::End, &[], &[], 0));
+                let sends = out.stage == Stage::Open && !out.busy;
+                out.busy |= sends;
+                drop(out);
+                if sends {
+                    self.send_waiting(node, channel, link);
+                }
+            }
+        }
+        let mut drain = vec![0; SCRATCH];
+        let begin = std::time::Instant::now();
+        loop {
+            let (mut unsent, mut unread) = (false, false);
+            for (node, channel, link) in links() {
+                self.go_on(node, channel);
+                let waits = {
+                    let out = link.out.lock();
+                    let alive = matches!(out.stage, Stage::Dialling | Stage::Settled | Stage::Open);
+                    alive && !out.is_empty()
+                };
+                unsent |= waits;
+                let (false, Some(socket), Some(mut incoming)) =
+                    (waits, link.socket.get(), link.incoming.try_lock())
+                else {
+                    continue;
+                };
+                if !core::mem::replace(&mut incoming.closed, true) {
+                    let _ = epoll::delete(&self.epoll, socket);
+                    let _ = rustix::net::shutdown(socket, Shutdown::Write);
+                }
+                // Unread data would make the kernel reset a connection that is closed, and drop what the peer has not got.
+                while rustix::io::read(socket, &mut drain).is_ok_and(|count| count > 0) {}
+                unread |= unacknowledged(socket) > 0;
+            }
+            let waited = begin.elapsed();
+            if !(unsent && waited < PATIENCE || unread && waited < LINGER) {
+                break;
+            }
+            if unsent {
+                // Connections that are being made.
+                self.poll(&Nobody);
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        for (_, _, link) in links() {
+            link.out.lock().stage = Stage::Ended;
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Peers that are gone, and what a poll reports of them and of what is sent.
+
+use super::TcpDevice;
+use crate::handshake::Pair;
+use crate::link::{Incoming, Stage};
+use core::sync::atomic::Ordering;
+use rustix::event::epoll;
+use rustix::net::Shutdown;
+use weft_transport::{Device, Handler, Node};
+
+impl TcpDevice {
+    /// Notes that a peer is gone; it is reported by the next poll.
+    pub(crate) fn lose(&self, node: Node, why: String) {
+        let peer = &self.peers[node as usize];
+        let at = peer.addresses.first().map_or_else(String::new, |address| format!(" (at {address})"));
+        if peer.lost.set(format!("node process {node}{at} is lost: {why}")).is_ok() {
+            self.losses.lock().push(node);
+            self.note();
+        }
+    }
+
+    /// Notes that a peer which was to be reached has ended.
+    pub(crate) fn end_of(&self, pair: Pair) {
+        let link = self.link(pair.to, pair.channel);
+        if link.out.lock().stage == Stage::Dialling {
+            self.lose(pair.to, "it has ended".into());
+        }
+    }
+
+    /// Notes that a poll has something to report.
+    pub(super) fn note(&self) {
+        self.pending.fetch_add(1, Ordering::SeqCst);
+        self.wake();
+    }
+
+    /// Reports what is sent and who is lost.
+    #[cold]
+    pub(super) fn report(&self, handler: &dyn Handler) -> bool {
+        let Some(_alone) = self.reports.try_lock() else { return false };
+        let mut moved = false;
+        let wanted = core::mem::take(&mut *self.wanted.lock());
+        if !wanted.is_empty() {
+            if let Some(mut door) = self.door.try_lock() {
+                self.pending.fetch_sub(wanted.len() as u32, Ordering::SeqCst);
+                wanted.iter().for_each(|&(to, channel)| door.dial(self, to, channel));
+                self.door_busy.store(door.is_busy(), Ordering::Relaxed);
+                moved = true;
+            } else {
+                self.wanted.lock().extend(wanted);
+            }
+        }
+        let done = core::mem::take(&mut *self.done.lock());
+        self.pending.fetch_sub(done.len() as u32, Ordering::SeqCst);
+        for &(to, channel, token) in &done {
+            // What belongs to a lost peer is over with the report of the loss, which may have been.
+            if !self.is_lost(to) {
+                handler.sent(to, channel, token);
+            }
+        }
+        let losses = core::mem::take(&mut *self.losses.lock());
+        for node in losses {
+            if self.let_go(node) {
+                self.pending.fetch_sub(1, Ordering::SeqCst);
+                let reason = self.peers[node as usize].lost.get().map_or("", String::as_str);
+                handler.lost(node, reason);
+                moved = true;
+            } else {
+                self.losses.lock().push(node);
+            }
+        }
+        moved || !done.is_empty()
+    }
+
+    /// Lets go of all memory that has to do with a lost peer. Returns false if somebody uses it now.
+    fn let_go(&self, node: Node) -> bool {
+        for link in &self.peers[node as usize].links {
+            {
+                let mut out = link.out.lock();
+                if out.busy {
+                    return false;
+                }
+                out.clear();
+            }
+            let Some(mut incoming) = link.incoming.try_lock() else { return false };
+            *incoming = Incoming::closed();
+            self.note_stream(&link.is_streaming, false);
+            self.note_stream(&link.is_blocked, false);
+            if let Some(socket) = link.socket.get() {
+                let _ = epoll::delete(&self.epoll, socket);
+                let _ = rustix::net::shutdown(socket, Shutdown::Both);
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,432 @@
+//! The device: what the connections of a node process do for the layers above.
+#![allow(unsafe_code)] // Takes memory by address, as the interface does.
+
+mod leaving;
+mod listening;
+mod loss;
+mod receiving;
+mod sending;
+
+pub use listening::Listener;
+
+use crate::config::NetConfig;
+use crate::door::Door;
+use crate::frame::{HEAD, Kind};
+use crate::handshake::{Nonce, Pair, Secret};
+use crate::link::{Item, Link, Stage, send_short};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
+use rustix::event::epoll;
+use rustix::io::Errno;
+use rustix::net::{Shutdown, sockopt};
+use rustix::time::Timespec;
+use std::mem::MaybeUninit;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
+use std::time::Duration;
+use weft_sync::{CachePadded, Lock};
+use weft_transport::{Capabilities, Channel, Device, Handler, Node, Outbound, Refusal, Traffic};
+
+/// How many connections are looked at without asking which have something.
+const RECENT: usize = 2;
+/// How often the others are asked after, in polls that found something.
+const LOOK: u32 = 8;
+/// How many polls in vain lie between two looks at the clock while something has a time limit.
+const TEND: u32 = 64;
+/// The least size of the memory that is received into.
+const SCRATCH: usize = 256 << 10;
+/// How long a sleep lasts while something has a time limit.
+const NAP: Duration = Duration::from_millis(20);
+
+/// What the kernel tells of.
+const BELL: u64 = 1 << 32;
+const LISTENER: u64 = 2 << 32;
+const HALF: u64 = 3 << 32;
+
+struct Peer {
+    addresses: Vec<SocketAddr>,
+    links: [CachePadded<Link>; Channel::ALL.len()],
+    /// Why it is gone.
+    lost: OnceLock<String>,
+    /// It has said that it ends.
+    ended: AtomicBool,
+}
+
+/// The device over TCP.
+pub struct TcpDevice {
+    node: Node,
+    config: NetConfig,
+    secret: Secret,
+    peers: Box<[CachePadded<Peer>]>,
+    listeners: Vec<TcpListener>,
+    epoll: OwnedFd,
+    bell: OwnedFd,
+    door: Lock<Door>,
+    /// Connections to make.
+    wanted: Lock<Vec<(Node, Channel)>>,
+    /// Node processes here outnumber the cores.
+    is_crowded: bool,
+    /// What is sent and not reported.
+    done: Lock<Vec<(Node, Channel, u64)>>,
+    /// Peers whose loss is not reported.
+    losses: Lock<Vec<Node>>,
+    /// Held by who reports.
+    reports: Lock<()>,
+    /// How much of these three there is.
+    pending: AtomicU32,
+    door_busy: AtomicBool,
+    /// Connections that have had something.
+    recent: [AtomicU32; RECENT],
+    ticks: AtomicU32,
+    /// In how many directions of connections a long message is under way.
+    streams: AtomicU32,
+    scratches: Lock<Vec<Box<[u8]>>>,
+    sleepers: Lock<u32>,
+    sleeping: AtomicU32,
+}
+
+fn index(node: Node, channel: Channel) -> u32 {
+    node * Channel::ALL.len() as u32 + channel as u32
+}
+
+fn of_index(index: u32) -> (Node, Channel) {
+    let count = Channel::ALL.len() as u32;
+    (index / count, Channel::ALL[(index % count) as usize])
+}
+
+const QUIET: epoll::EventFlags = epoll::EventFlags::IN.union(epoll::EventFlags::RDHUP);
+
+impl TcpDevice {
+    pub(crate) fn number(&self) -> Node {
+        self.node
+    }
+
+    pub(crate) fn count(&self) -> u32 {
+        self.peers.len() as u32
+    }
+
+    pub(crate) fn secret(&self) -> &Secret {
+        &self.secret
+    }
+
+    pub(crate) fn epoll(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+
+    pub(crate) fn nonce(&self) -> Nonce {
+        let mut nonce = [0; 32];
+        let filled = rustix::rand::getrandom(&mut nonce, rustix::rand::GetRandomFlags::empty());
+        assert_eq!(filled, Ok(nonce.len()), "the kernel gives random bytes, up to 256 of them at once");
+        nonce
+    }
+
+    pub(crate) fn half_data(&self, number: u32) -> epoll::EventData {
+        epoll::EventData::new_u64(HALF | u64::from(number))
+    }
+
+    pub(crate) fn addresses_of(&self, node: Node) -> &[SocketAddr] {
+        &self.peers[node as usize].addresses
+    }
+
+    pub(crate) fn link(&self, node: Node, channel: Channel) -> &Link {
+        &self.peers[node as usize].links[channel as usize]
+    }
+
+    pub(crate) fn is_lost(&self, node: Node) -> bool {
+        self.peers[node as usize].lost.get().is_some()
+    }
+
+    /// Returns how many connections of strangers were refused.
+    pub fn refused(&self) -> u64 {
+        self.door.lock().refused()
+    }
+
+    // --- connections -----------------------------------------------------------------------------------------------
+
+    /// Begins to use a connection.
+    pub(crate) fn open(&self, pair: Pair, socket: OwnedFd) {
+        let node = if pair.from == self.node { pair.to } else { pair.from };
+        let link = self.link(node, pair.channel);
+        if let Err(error) = self.prepare(&socket) {
+            return self.lose(node, format!("its connection cannot be set up: {error}"));
+        }
+        let data = epoll::EventData::new_u64(index(node, pair.channel).into());
+        if link.socket.get().is_some() || epoll::modify(&self.epoll, &socket, data, QUIET).is_err() {
+            return;
+        }
+        let socket = link.socket.get_or_init(|| socket);
+        {
+            let mut out = link.out.lock();
+            out.stage = Stage::Open;
+            out.busy = true;
+        }
+        if self.is_lost(node) {
+            let _ = rustix::net::shutdown(socket, Shutdown::Both);
+        }
+        self.send_waiting(node, pair.channel, link);
+        self.note_recent(index(node, pair.channel));
+    }
+
+    fn prepare(&self, socket: &OwnedFd) -> Result<(), Errno> {
+        let patience = self.config.keep_alive.max(Duration::from_secs(1));
+        sockopt::set_tcp_nodelay(socket, true)?;
+        sockopt::set_socket_keepalive(socket, true)?;
+        sockopt::set_tcp_keepidle(socket, (patience / 2).max(Duration::from_secs(1)))?;
+        sockopt::set_tcp_keepintvl(socket, (patience / 6).max(Duration::from_secs(1)))?;
+        sockopt::set_tcp_keepcnt(socket, 3)?;
+        sockopt::set_tcp_user_timeout(socket, patience.as_millis() as u32)
+    }
+
+    /// Notes that a connection has, or has no longer, so much to do that who waits for it should sleep.
+    fn note_stream(&self, flag: &AtomicBool, is_one: bool) {
+        if flag.load(Ordering::Relaxed) != is_one && flag.swap(is_one, Ordering::Relaxed) != is_one {
+            let change = if is_one { 1 } else { u32::MAX };
+            self.streams.fetch_add(change, Ordering::Relaxed);
+        }
+    }
+
+    fn note_recent(&self, index: u32) {
+        let [first, second] = &self.recent;
+        let latest = first.load(Ordering::Relaxed);
+        if latest != index {
+            second.store(latest, Ordering::Relaxed);
+            first.store(index, Ordering::Relaxed);
+        }
+    }
+
+    // --- polling ---------------------------------------------------------------------------------------------------
+
+    /// Asks the kernel which connections have something, and deals with those.
+    fn look(&self, handler: &dyn Handler) -> bool {
+        let mut space = [MaybeUninit::<epoll::Event>::uninit(); 32];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let Ok((events, _)) = epoll::wait(&self.epoll, &mut space[..], Some(&now)) else { return false };
+        let mut moved = false;
+        for event in events {
+            let (flags, data) = (event.flags, event.data.u64());
+            let number = data as u32;
+            match data >> 32 {
+                0 => {
+                    let (node, channel) = of_index(number);
+                    if flags.contains(epoll::EventFlags::OUT) {
+                        moved |= self.go_on(node, channel);
+                    }
+                    if flags != epoll::EventFlags::OUT && self.receive(node, channel, handler) {
+                        self.note_recent(number);
+                        moved = true;
+                    }
+                }
+                2 | 3 => {
+                    let Some(mut door) = self.door.try_lock() else { continue };
+                    moved |= if data >> 32 == 2 {
+                        door.accept(self, &self.listeners[number as usize])
+                    } else {
+                        door.go_on(self, number)
+                    };
+                    self.door_busy.store(door.is_busy(), Ordering::Relaxed);
+                }
+                _ => {}
+            }
+        }
+        moved
+    }
+
+    #[cold]
+    fn tend(&self) -> bool {
+        let Some(mut door) = self.door.try_lock() else { return false };
+        let moved = door.tend(self);
+        self.door_busy.store(door.is_busy(), Ordering::Relaxed);
+        moved
+    }
+
+    /// Breaks the connections with a peer.
+    #[cfg(test)]
+    pub(crate) fn sever(&self, node: Node) {
+        let sockets: Vec<_> =
+            self.peers[node as usize].links.iter().filter_map(|link| link.socket.get()).collect();
+        sockets.iter().for_each(|socket| _ = rustix::net::shutdown(socket, Shutdown::Both));
+        if sockets.is_empty() {
+            self.lose(node, "it was cut off before it was connected".into());
+        }
+    }
+}
+
+impl Device for TcpDevice {
+    fn name(&self) -> &'static str {
+        "tcp"
+    }
+
+    fn node(&self) -> Node {
+        self.node
+    }
+
+    fn nodes(&self) -> u32 {
+        self.count()
+    }
+
+    fn capabilities(&self, _peer: Node) -> Capabilities {
+        Capabilities { eager: self.config.eager, remote_read: false }
+    }
+
+    fn send(&self, to: Node, channel: Channel, header: &[u8], payload: &[u8]) -> Result<(), Refusal> {
+        let peer = self.peer(to, header)?;
+        assert!(payload.len() <= self.config.eager, "a payload of {} bytes", payload.len());
+        let link = &peer.links[channel as usize];
+        let clear = {
+            let mut out = link.out.lock();
+            let clear = out.is_clear() && peer.lost.get().is_none();
+            if clear {
+                out.busy = true;
+                out.accept(payload.len() as u64);
+            }
+            clear
+        };
+        if clear && let Some(socket) = link.socket.get() {
+            let (sent, all) = send_short(socket.as_fd(), header, payload);
+            let mut out = link.out.lock();
+            match sent {
+                Ok(sent) if sent == all => {}
+                Ok(sent) => out.put_first(Item::copy(Kind::Short, header, payload, sent)),
+                Err(error) => {
+                    out.stage = Stage::Broken;
+                    out.broken = Some(error);
+                }
+            }
+            let rest = !out.is_empty();
+            out.busy = rest;
+            drop(out);
+            if rest {
+                self.send_waiting(to, channel, link);
+            }
+        } else {
+            let cost = (HEAD + header.len() + payload.len(), payload.len() as u64);
+            self.queue(to, channel, peer, || Item::copy(Kind::Short, header, payload, 0), cost)?;
+        }
+        Ok(())
+    }
+
+    unsafe fn start(
+        &self,
+        to: Node,
+        channel: Channel,
+        header: &[u8],
+        address: *const u8,
+        bytes: u64,
+        token: u64,
+    ) -> Result<(), Refusal> {
+        let peer = self.peer(to, header)?;
+        self.queue(to, channel, peer, || Item::memory(header, address, bytes, token), (0, bytes))
+    }
+
+    unsafe fn read(&self, _peer: Node, _address: u64, _target: *mut u8, _bytes: u64) -> Result<(), Refusal> {
+        Err(Refusal::Lost { reason: "memory of other hosts cannot be read over TCP".into() })
+    }
+
+    fn poll(&self, handler: &dyn Handler) -> bool {
+        let mut moved = false;
+        for recent in &self.recent {
+            let number = recent.load(Ordering::Relaxed);
+            if number != u32::MAX {
+                let (node, channel) = of_index(number);
+                // Who has more to send than the socket takes waits for room, and leaves the socket to the kernel: the look
+                // below sees what arrives.
+                if !self.link(node, channel).is_blocked.load(Ordering::Relaxed) {
+                    moved |= self.receive(node, channel, handler);
+                }
+            }
+        }
+        let tick = self.ticks.load(Ordering::Relaxed).wrapping_add(1);
+        self.ticks.store(tick, Ordering::Relaxed);
+        if !moved || tick.is_multiple_of(LOOK) {
+            moved |= self.look(handler);
+        }
+        if self.pending.load(Ordering::Relaxed) != 0 {
+            moved |= self.report(handler);
+        }
+        if self.door_busy.load(Ordering::Relaxed) && tick.is_multiple_of(TEND) {
+            moved |= self.tend();
+        }
+        moved
+    }
+
+    fn sleep(&self, limit: Duration, is_idle: &dyn Fn() -> bool) {
+        *self.sleepers.lock() += 1;
+        self.sleeping.fetch_add(1, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        if self.pending.load(Ordering::SeqCst) == 0 && is_idle() {
+            let busy = self.door_busy.load(Ordering::Relaxed);
+            let limit = if busy { limit.min(NAP) } else { limit };
+            let limit = Timespec { tv_sec: limit.as_secs() as _, tv_nsec: limit.subsec_nanos().into() };
+            let mut space = [MaybeUninit::<epoll::Event>::uninit(); 1];
+            let _ = epoll::wait(&self.epoll, &mut space[..], Some(&limit));
+            if busy {
+                self.tend();
+            }
+        }
+        self.sleeping.fetch_sub(1, Ordering::SeqCst);
+        let mut sleepers = self.sleepers.lock();
+        *sleepers -= 1;
+        if *sleepers == 0 {
+            let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+        }
+    }
+
+    fn is_streaming(&self) -> bool {
+        self.streams.load(Ordering::Relaxed) != 0
+    }
+
+    fn is_crowded(&self) -> bool {
+        self.is_crowded
+    }
+
+    fn wake(&self) {
+        fence(Ordering::SeqCst);
+        if self.sleeping.load(Ordering::SeqCst) > 0 {
+            let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+        }
+    }
+
+    fn rest(&self) -> Option<Traffic> {
+        let mut traffic = Traffic::default();
+        let others = self.peers.iter().enumerate().filter(|&(node, _)| node as Node != self.node);
+        for (_, peer) in others.filter(|(_, peer)| peer.lost.get().is_none()) {
+            let ended = peer.ended.load(Ordering::Acquire);
+            for link in &peer.links {
+                let sent = {
+                    let out = link.out.lock();
+                    if out.busy || !out.is_empty() {
+                        return None;
+                    }
+                    out.messages
+                };
+                // Nobody delivers while this is held. What the kernel still has is missing from what was received.
+                let incoming = link.incoming.try_lock()?;
+                if incoming.placing.is_some() {
+                    return None;
+                }
+                if !ended {
+                    traffic.sent += sent;
+                    traffic.received += incoming.messages;
+                }
+            }
+        }
+        // What a peer sent before it left is in this host's kernel by now, and nobody else counts it.
+        (self.pending.load(Ordering::SeqCst) == 0 && !self.is_ready()).then_some(traffic)
+    }
+
+    fn outbound(&self) -> Outbound {
+        let mut outbound = Outbound::default();
+        for peer in &self.peers {
+            for (link, messages) in peer.links.iter().zip(&mut outbound.messages) {
+                let out = link.out.lock();
+                *messages += out.messages;
+                outbound.bytes += out.bytes;
+            }
+        }
+        outbound
+    }
+
+    fn leave(&self) {
+        self.part();
+    }
+}
