@@ -5,7 +5,6 @@ pub mod attach;
 mod control;
 mod environment;
 mod findings;
-mod handing;
 mod handover;
 pub mod hooks;
 mod job;

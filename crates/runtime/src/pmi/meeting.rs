@@ -1,8 +1,9 @@
 //! How the ranks of a job meet that another launcher started: what each tells all, and what they make of it.
 
-use crate::handing::{self, Giver};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::ErrorKind;
+use std::os::fd::OwnedFd;
 use std::time::Duration;
+use weft_door::Ticket;
 use weft_local::{Segment, SegmentDevice};
 use weft_mpi::host::{Alone, Host, number_of_job};
 use weft_net_tcp::{Card, Listener, NetConfig, TcpDevice};
@@ -41,7 +42,6 @@ impl Met {
 
 struct Meeting<'a> {
     client: &'a Client,
-    limit: Duration,
     /// By rank.
     hosts: Vec<u32>,
     /// The ranks of this host, ascending.
@@ -59,8 +59,8 @@ pub fn connect(client: &Client, limit: Duration) -> Result<Met, String> {
     };
     let own = hosts[client.rank() as usize];
     let neighbors = (0..client.size()).filter(|&rank| hosts[rank as usize] == own).collect();
-    let meeting = Meeting { client, limit, hosts, neighbors };
-    let giver = meeting.offer_memory()?;
+    let meeting = Meeting { client, hosts, neighbors };
+    let (segment, ticket) = meeting.offer_memory()?.unzip();
     let listener = meeting.listen()?;
     if client.rank() == 0 {
         client.put(JOB_KEY, &number_of_job().to_string())?;
@@ -68,7 +68,7 @@ pub fn connect(client: &Client, limit: Duration) -> Result<Met, String> {
     fence(client, limit)?;
     let mut devices: Vec<(Box<dyn Device>, Vec<Node>)> = Vec::new();
     if meeting.neighbors.len() > 1 {
-        devices.push((Box::new(meeting.memory(giver)?), meeting.neighbors.clone()));
+        devices.push((Box::new(meeting.memory(segment)?), meeting.neighbors.clone()));
     }
     if let Some(listener) = listener {
         devices.push((Box::new(meeting.network(listener)?), (0..client.size()).collect()));
@@ -84,8 +84,9 @@ pub fn connect(client: &Client, limit: Duration) -> Result<Met, String> {
     weft_mpi::nodes::install(nodes, |node| hosts[node as usize]);
     let number = meeting.told(JOB_KEY)?;
     let job = number.parse().map_err(|_| format!("rank 0 says that the job's number is {number:?}"))?;
-    // Nobody may leave before all have come.
+    // Nobody may leave before all have come, and have the memory.
     fence(client, limit)?;
+    drop(ticket);
     Ok(Met { hosts: meeting.hosts, job })
 }
 
@@ -104,40 +105,47 @@ impl Meeting<'_> {
             .ok_or_else(|| format!("the launcher does not know {key}, which another rank has told it"))
     }
 
-    /// On the first of several ranks of a host: says how to get the memory they share.
-    fn offer_memory(&self) -> Result<Option<Giver>, String> {
+    fn shared(&self, error: &dyn std::fmt::Display) -> String {
+        format!("the memory that ranks {:?} of this host share: {error}", self.neighbors)
+    }
+
+    /// On the first of several ranks of a host: makes the memory they share, and says how to get it.
+    fn offer_memory(&self) -> Result<Option<(OwnedFd, Ticket)>, String> {
         let rank = self.client.rank();
         if self.neighbors.len() == 1 || rank != self.neighbors[0] {
             return Ok(None);
         }
-        let giver = Giver::listen()
-            .map_err(|error| format!("cannot listen for the other ranks of this host: {error}"))?;
-        self.client.put(&ticket_key(self.hosts[rank as usize]), &giver.ticket())?;
-        Ok(Some(giver))
+        // All ranks of a host mostly have the launcher's agent as their parent, and so may read each other's memory.
+        let ancestor = std::os::unix::process::parent_id();
+        let (segment, _) = Segment::create_under(self.neighbors.len() as u32, ancestor)
+            .map_err(|error| self.shared(&error))?;
+        let door = weft_door::door().map_err(|error| self.shared(&error))?;
+        let ticket =
+            segment.try_clone().and_then(|copy| door.offer(copy)).map_err(|error| self.shared(&error))?;
+        self.client
+            .put(&ticket_key(self.hosts[rank as usize]), &format!("{}:{}", door.name(), ticket.token()))?;
+        Ok(Some((segment, ticket)))
     }
 
-    /// Makes the memory of this host's ranks, or gets it from the first of them, and takes part in it.
-    fn memory(&self, giver: Option<Giver>) -> Result<SegmentDevice, String> {
-        let shared = |error: &dyn std::fmt::Display| {
-            format!("the memory that ranks {:?} of this host share: {error}", self.neighbors)
-        };
-        let segment: OwnedFd = match giver {
-            Some(giver) => {
-                // All ranks of a host mostly have the launcher's agent as their parent, and so may read each other's memory.
-                let ancestor = std::os::unix::process::parent_id();
-                let ranks = self.neighbors.len();
-                let (segment, _) =
-                    Segment::create_under(ranks as u32, ancestor).map_err(|error| shared(&error))?;
-                giver.give(segment.as_fd(), ranks - 1, self.limit).map_err(|error| shared(&error))?;
-                segment
-            }
+    /// Gets the memory of this host's ranks from the first of them, unless this is it, and takes part in it.
+    fn memory(&self, own: Option<OwnedFd>) -> Result<SegmentDevice, String> {
+        let segment = match own {
+            Some(segment) => segment,
             None => {
-                let ticket = self.told(&ticket_key(self.hosts[self.client.rank() as usize]))?;
-                handing::fetch(&ticket, self.limit).map_err(|error| shared(&error))?
+                let place = self.told(&ticket_key(self.hosts[self.client.rank() as usize]))?;
+                let (door, token) = place
+                    .split_once(':')
+                    .ok_or_else(|| self.shared(&format_args!("{place:?} is no ticket")))?;
+                weft_door::fetch(door, token).map_err(|error| match error.kind() {
+                    ErrorKind::ConnectionRefused => self.shared(
+                        &"its first rank is not to be found: do the processes share a network name space?",
+                    ),
+                    _ => self.shared(&error),
+                })?
             }
         };
         let index = self.neighbors.partition_point(|&rank| rank < self.client.rank());
-        SegmentDevice::attach(segment, index as u32).map_err(|error| shared(&error))
+        SegmentDevice::attach(segment, index as u32).map_err(|error| self.shared(&error))
     }
 
     /// In a job of several hosts: listens for the ranks of the others, and says where.
