@@ -1,5 +1,5 @@
 // Jobs that connect and part again and again, and jobs that are spawned and let go of one after the other, leave neither
-// mappings nor descriptors in those who stay. More rounds: WEFT_TEST_ROUNDS=200.
+// mappings nor descriptors in those who stay. More rounds: PARTING_ROUNDS=200.
 // weft-test: ranks=1,3
 #include "family.h"
 
@@ -56,7 +56,7 @@ static void rounds_of_connecting(const char *port, int accepts, int rounds) {
 
 int main(int argc, char **argv) {
   check_init(&argc, &argv);
-  const char *wish = getenv("WEFT_TEST_ROUNDS");
+  const char *wish = getenv("PARTING_ROUNDS");
   int rounds = wish ? atoi(wish) : 20, size;
   char port[MPI_MAX_PORT_NAME] = "";
   MPI_Comm parent, children;
