@@ -59,7 +59,8 @@ fn in_pieces(world: &World, rank: u32, first: u64, pieces: u64) {
     wait_and_read(world, rank, last);
 }
 
-/// Two operations: in the first ring indices are used again, and the second begins while the first may still be read.
+/// Two operations: in the first ring indices are used again; in the second, where only one rank receives, the other waits for
+/// nobody and begins while the first may still be read.
 #[test]
 fn no_piece_is_overwritten_while_somebody_reads_it() {
     let mut builder = loom::model::Builder::new();
@@ -70,11 +71,18 @@ fn no_piece_is_overwritten_while_somebody_reads_it() {
             let world = world.clone();
             thread::spawn(move || {
                 in_pieces(&world, 1, 1, 5);
-                in_pieces(&world, 1, 6, 4);
+                for round in 6..=8 {
+                    enter_and_write(&world, 1, round);
+                    world.say(1, round);
+                    wait_and_read(&world, 1, round);
+                }
             })
         };
         in_pieces(&world, 0, 1, 5);
-        in_pieces(&world, 0, 6, 4);
+        for round in 6..=8 {
+            enter_and_write(&world, 0, round);
+            world.say(0, round);
+        }
         other.join().unwrap();
     });
 }
