@@ -3,6 +3,7 @@
 
 use crate::checking::Kept;
 use crate::engine::{envelope_of, finish};
+use crate::expected::Expectation;
 use crate::matching::{Envelope, Holds, Position, Queue};
 use crate::offer::Offer;
 use crate::operation::{Buffer, Operation};
@@ -123,6 +124,8 @@ pub struct Endpoint {
     arrived: CachePadded<Arrived>,
     /// Of the rank's own thread.
     pairs: OnceLock<Box<[Pair; PAIRS]>>,
+    /// What the rank's own thread expects. Others only look at it.
+    expected: CachePadded<Expectation>,
     state: CachePadded<Lock<State>>,
     requests: Requests,
     /// Buffers for buffered sends.
@@ -166,6 +169,7 @@ impl Endpoint {
                 posted: AtomicBool::new(false),
             }),
             pairs: OnceLock::new(),
+            expected: CachePadded(Expectation::default()),
             state: CachePadded(Lock::new(State {
                 posted: Queue::new(Holds::Patterns),
                 unexpected: Queue::new(Holds::Messages),
@@ -199,6 +203,12 @@ impl Endpoint {
     #[inline]
     pub(crate) fn is_owner(&self, thread: &'static Thread) -> bool {
         core::ptr::eq(self.shared.owner.load(Ordering::Relaxed), thread)
+    }
+
+    /// Returns the place where the rank's own thread says what it expects.
+    #[inline]
+    pub(crate) fn expectation(&self) -> &Expectation {
+        &self.expected
     }
 
     #[inline]

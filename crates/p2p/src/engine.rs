@@ -32,6 +32,7 @@
 
 use crate::checking::{self, Origin};
 use crate::endpoint::{Endpoint, Message, Payload, State};
+use crate::expected::Look;
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, Outcome, received};
 use crate::remote::Remote;
@@ -76,6 +77,17 @@ pub enum Mode {
     Standard,
     /// `MPI_Ssend`: complete only when the receive has started.
     Synchronous,
+}
+
+/// What a receive does when it is posted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum When {
+    /// It looks for a while.
+    Looks,
+    /// It has looked in vain for a message of another node process.
+    HasLooked,
+    /// It has looked in vain for a message of a rank of its own.
+    Parks,
 }
 
 /// In place of the first rank when the ranks of a node process do not follow each other.
@@ -398,10 +410,11 @@ impl Engine {
         if is_checking() {
             checking::look(me, &buffer, true);
         }
-        if self.remote().is_some() && source.is_none_or(|rank| !self.is_local(rank)) {
-            // Posted at once: who polls, this thread as a rule, copies straight into the buffer.
+        if let Some(remote) = self.remote()
+            && source.is_none_or(|rank| !self.is_local(rank))
+        {
             // SAFETY: the caller's promise.
-            return unsafe { self.receive_posted(me, pattern, buffer, false) };
+            return unsafe { self.receive_far(me, remote.nodes(), pattern, buffer) };
         }
         let ring = match source {
             Some(rank) => me.ring_from(rank),
@@ -439,7 +452,7 @@ impl Engine {
             }
             if !weft_sched::look_again(spins, self.limits.spins) {
                 // SAFETY: the caller's promise.
-                return unsafe { self.receive_posted(me, pattern, buffer, true) };
+                return unsafe { self.receive_posted(me, pattern, buffer, When::Parks) };
             }
             spins += 1;
             look = me.arrivals() != seen || (any_ring && me.rings_ready());
@@ -450,6 +463,32 @@ impl Engine {
         }
     }
 
+    /// Receives a message that may come from another node process.
+    ///
+    /// # Safety
+    /// As [`Engine::receive`].
+    #[inline(never)]
+    unsafe fn receive_far(
+        &self,
+        me: &Endpoint,
+        nodes: &Nodes,
+        pattern: Envelope,
+        buffer: Buffer,
+    ) -> (Status, Result) {
+        // Where others poll, too, they copy straight into the buffer of what is posted.
+        let mut when = When::Looks;
+        if self.endpoints.len() == 1 {
+            // SAFETY: the caller's promise.
+            match unsafe { self.look_for(me, nodes, pattern, buffer) } {
+                Look::Found(found) => return found,
+                Look::Post { looks: true } => {}
+                Look::Post { looks: false } => when = When::HasLooked,
+            }
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.receive_posted(me, pattern, buffer, when) }
+    }
+
     /// Posts a receive on the stack and waits for it.
     #[inline(never)]
     unsafe fn receive_posted(
@@ -457,10 +496,10 @@ impl Engine {
         me: &Endpoint,
         pattern: Envelope,
         buffer: Buffer,
-        at_once: bool,
+        when: When,
     ) -> (Status, Result) {
         let thread = weft_sched::current();
-        let suspends = at_once && thread.can_suspend() && me.is_owner(thread);
+        let suspends = when == When::Parks && thread.can_suspend() && me.is_owner(thread);
         let operation = if suspends { Operation::owed_to(buffer, thread) } else { Operation::new(buffer) };
         // SAFETY: the buffer is as the caller promised.
         let mut state = match unsafe { me.receive_arrived(self, me.lock(), &pattern, &buffer) } {
@@ -474,10 +513,14 @@ impl Engine {
             me.suspend(state, &operation);
         } else {
             drop(state);
-            if !at_once {
+            if when != When::Parks {
                 self.check_posted(me, &pattern);
             }
-            self.wait(me, &operation);
+            if when == When::HasLooked {
+                self.wait_asleep(me, &operation);
+            } else {
+                self.wait(me, &operation);
+            }
         }
         operation.received()
     }

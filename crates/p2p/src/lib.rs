@@ -10,6 +10,7 @@ mod buffered;
 mod checking;
 mod endpoint;
 mod engine;
+mod expected;
 pub mod matching;
 mod nonblocking;
 mod offer;

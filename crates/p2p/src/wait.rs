@@ -66,6 +66,11 @@ impl Engine {
         if self.spin(me, || operation.is_done(), || operation.help()) {
             return;
         }
+        self.wait_asleep(me, operation);
+    }
+
+    /// Waits for one operation, after looking in vain.
+    pub(crate) fn wait_asleep(&self, me: &Endpoint, operation: &Operation) {
         let thread = weft_sched::current();
         // Registers again in every round: a second thread that waits for it wrongly may have taken the place.
         while !operation.is_done() && operation.register(thread) {

@@ -152,6 +152,12 @@ pub trait Handler: Sync {
         false
     }
 
+    /// Tells whether the calling thread, which polls, has got the one message it waits for: a device may leave what follows to
+    /// the next poll.
+    fn is_served(&self) -> bool {
+        false
+    }
+
     /// Tells whether [`Handler::advance`] has nothing to do, not even something that waits for room in a device.
     fn is_idle(&self) -> bool {
         true

@@ -132,6 +132,8 @@ pub struct Exchange {
     restless: Lock<Vec<Arc<Crossing>>>,
     /// What this process has given of its commons, and where ranks here sleep in anybody's.
     pub(crate) commons: Commons,
+    /// Whether there are some, for a look without the lock: at each poll.
+    has_restless: AtomicBool,
     tokens: AtomicU64,
     notes: OnceLock<fn(u64)>,
     pub(crate) lost: Lock<HashMap<Node, String>>,
@@ -158,6 +160,7 @@ impl Exchange {
             awaited: Lock::default(),
             restless: Lock::default(),
             commons: Commons::default(),
+            has_restless: AtomicBool::new(false),
             tokens: AtomicU64::new(1),
             notes: OnceLock::new(),
             lost: Lock::default(),
@@ -203,11 +206,20 @@ impl Exchange {
 
     /// Leaves an operation to whoever polls.
     pub(crate) fn ask_for_help(&self, crossing: Arc<Crossing>) {
-        self.restless.lock().push(crossing);
+        let mut restless = self.restless.lock();
+        restless.push(crossing);
+        self.has_restless.store(true, Ordering::Relaxed);
     }
 
     fn help(&self) -> bool {
-        let restless = core::mem::take(&mut *self.restless.lock());
+        if !self.has_restless.load(Ordering::Relaxed) {
+            return false;
+        }
+        let restless = {
+            let mut restless = self.restless.lock();
+            self.has_restless.store(false, Ordering::Relaxed);
+            core::mem::take(&mut *restless)
+        };
         restless.iter().for_each(Crossing::help);
         !restless.is_empty()
     }

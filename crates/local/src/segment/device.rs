@@ -121,6 +121,8 @@ pub struct SegmentDevice {
     /// Deaths that have been dealt with.
     deaths: AtomicU32,
     calm: AtomicU32,
+    /// Counts how often something was delivered.
+    heard: AtomicU32,
     watched: AtomicU64,
     /// Threads in [`Device::sleep`].
     sleepers: Lock<u32>,
@@ -179,6 +181,7 @@ impl SegmentDevice {
             waiting_count: AtomicU32::new(0),
             deaths: AtomicU32::new(0),
             calm: AtomicU32::new(0),
+            heard: AtomicU32::new(0),
             watched: AtomicU64::new(clock::now_ns()),
             sleepers: Lock::new(0),
             has_barrier,
@@ -503,7 +506,8 @@ impl Device for SegmentDevice {
         if outgoing.lost {
             return Err(self.lost(to));
         }
-        let sent = outgoing.send(&self.map, &self.blocks, channel, header, payload);
+        let heard = self.heard.load(Ordering::Relaxed);
+        let sent = outgoing.send(&self.map, &self.blocks, heard, channel, header, payload);
         if !sent {
             self.note(to, &mut outgoing);
             drop(outgoing);
@@ -566,6 +570,7 @@ impl Device for SegmentDevice {
             let mut lost = Vec::new();
             let room_made = |node| self.call(node);
             moved |= incoming.poll(&self.map, &self.announced, handler, &room_made, &mut lost);
+            self.heard.store(incoming.delivered() as u32, Ordering::Relaxed);
             let dead = incoming.take_dead(&self.map, &self.announced, handler, &mut lost);
             for (peer, why) in lost {
                 self.lose(&mut incoming, peer, Some(why), handler);

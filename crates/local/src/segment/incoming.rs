@@ -3,6 +3,7 @@
 //! What a peer writes is not trusted further than memory safety needs: numbers that make no sense lose the peer.
 #![allow(unsafe_code)] // Reads memory of the segment by address, and copies to where handlers say.
 
+use core::mem::MaybeUninit;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use weft_sync::mailbox::Next;
@@ -194,6 +195,11 @@ impl Incoming {
             // SAFETY: as above; the message has been seen.
             unsafe { pair.lines.pop() };
             moved = true;
+            // The next line, which its sender may not have written yet, would come from the sender's cache and hold up the
+            // answer.
+            if wire::kind(mark) == wire::SHORT && handler.is_served() {
+                break;
+            }
         }
         if moved && pair.wanted.load(Ordering::Relaxed) != 0 {
             pair.wanted.store(0, Ordering::Relaxed);
@@ -311,18 +317,21 @@ fn deliver_lines(
     if peer.placing[channel as usize].is_some() {
         return Err("it began a message before the last one was over");
     }
-    let mut gathered = [0u64; wire::INLINE_BYTES / 8];
-    let (head, mut rest) = gathered.split_at_mut(first.len() - 2);
-    head.copy_from_slice(&first[2..]);
+    // Written as far as it is read.
+    let mut gathered = [const { MaybeUninit::<u64>::uninit() }; wire::INLINE_BYTES / 8];
+    let start: *mut u64 = gathered.as_mut_ptr().cast();
+    let mut filled = first.len() - 2;
+    // SAFETY: the first line's words but for two.
+    unsafe { start.copy_from_nonoverlapping(first[2..].as_ptr(), filled) };
     for line in 1..lines {
         // SAFETY: the caller has the consumer's role; a message was seen.
         let line = unsafe { pair.lines.peek_slot(line) }.ok_or("it sent a message without its end")?;
-        let (here, behind) = rest.split_at_mut(line.len());
-        here.copy_from_slice(line);
-        rest = behind;
+        // SAFETY: there is room for so many lines, as `lines_for` has found.
+        unsafe { start.add(filled).cast::<Payload>().write(*line) };
+        filled += line.len();
     }
-    let start = gathered.as_ptr().cast::<u8>();
-    // SAFETY: words are bytes; both lie within, as `lines_for` has found.
+    let start = start.cast::<u8>().cast_const();
+    // SAFETY: words are bytes; both lie within what was filled, as `lines_for` has found.
     let (header, present) = unsafe {
         let present = core::slice::from_raw_parts(start.add(header.next_multiple_of(8)), payload);
         (core::slice::from_raw_parts(start, header), present)

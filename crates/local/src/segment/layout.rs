@@ -60,15 +60,15 @@ impl Shape {
         self.pairs + 1 >= self.nodes
     }
 
-    /// Returns the longest part of a started message of so many bytes that travels in one piece: the receiver copies one
-    /// while the sender copies the next.
+    /// Returns the longest part of a message of so many bytes that travels in one piece: the receiver copies one while the
+    /// sender copies the next. Through 2 MiB per pair, by copies alone (two processes of a Zen 4): 4 KiB take 220 ns in parts of
+    /// 2 KiB and 610 whole, 8 KiB 470 and 790, 16 KiB 890 in parts of 4 KiB and 990 whole.
     pub fn chunk(&self, by_pair: bool, bytes: u64) -> u64 {
-        let wanted = (bytes / 4).clamp(2 << 10, 8 << 10).next_multiple_of(64);
+        let wanted = (bytes / 4).clamp(Self::PART, 8 << 10).next_multiple_of(64);
         if by_pair { wanted.min(self.pair_bytes / 16) } else { self.eager }
     }
 
-    /// Returns the longest part of a message that is sent at once and travels in parts. Measured with 2 MiB per pair: 4 KiB
-    /// take 630 ns whole and 292 in parts, 8 KiB 864 and 529.
+    /// The shortest such part, but for the last.
     pub const PART: u64 = 2 << 10;
 
     fn area_size(&self) -> u64 {

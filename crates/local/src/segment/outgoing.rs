@@ -91,6 +91,8 @@ pub(crate) struct Outgoing {
     /// No pair was left.
     none_left: bool,
     mails: u32,
+    /// How much had been heard when something was sent last.
+    heard: u32,
     /// Positions in the pair's bytes: of the next one, and up to where the receiver is known to have let go.
     next: u64,
     known: u64,
@@ -118,6 +120,7 @@ impl Outgoing {
             claimed: None,
             none_left: false,
             mails: 0,
+            heard: 0,
             next: 0,
             known: 0,
             streams: [VecDeque::new(), VecDeque::new()],
@@ -129,16 +132,19 @@ impl Outgoing {
         }
     }
 
-    /// Sends a message. Returns false if there is no room.
+    /// Sends a message. Returns false if there is no room. `heard` counts what has been delivered to this process: who sends
+    /// one message after the other does not take lines for longer ones, for which the ring has room for few.
     #[inline]
     pub fn send(
         &mut self,
         map: &Map,
         blocks: &Blocks,
+        heard: u32,
         channel: Channel,
         header: &[u8],
         payload: &[u8],
     ) -> bool {
+        let answers = core::mem::replace(&mut self.heard, heard) != heard;
         if let Some(pair) = self.pair
             && wire::fits(header.len(), payload.len())
             && self.streams[channel as usize].is_empty()
@@ -151,6 +157,7 @@ impl Outgoing {
         }
         if let Some(pair) = self.pair
             && let Some(lines) = wire::lines_for(header.len(), payload.len())
+            && (answers || lines <= wire::FEW_LINES)
             && self.streams[channel as usize].is_empty()
         {
             let mark = wire::long(wire::WHOLE, channel, header.len());
@@ -176,9 +183,10 @@ impl Outgoing {
     ) -> bool {
         let Some(pair) = self.pair else { return false };
         let bytes = payload.len() as u64;
-        let parts = bytes.div_ceil(Shape::PART);
+        let part = map.shape.chunk(true, bytes);
+        let parts = bytes.div_ceil(part);
         // Each part is in one piece: what is left at the end of the pair's bytes may be lost.
-        let needed = bytes + parts * 64 + 2 * Shape::PART;
+        let needed = bytes + parts * 64 + 2 * part;
         if (self.next + needed).wrapping_sub(self.known) > map.shape.pair_bytes {
             self.known = pair.freed.load(Ordering::Acquire);
         }
@@ -187,7 +195,7 @@ impl Outgoing {
         if !has_lines || (self.next + needed).wrapping_sub(self.known) > map.shape.pair_bytes {
             return false;
         }
-        for part in payload.chunks(Shape::PART as usize) {
+        for part in payload.chunks(part as usize) {
             let (kind, header) =
                 if part.as_ptr() == payload.as_ptr() { (wire::BEGIN, header) } else { (wire::MORE, &[][..]) };
             // SAFETY: the part is a slice; there is room, and the header fits beside the words of the line.

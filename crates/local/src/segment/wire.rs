@@ -42,9 +42,11 @@ fn channel_bit(channel: Channel) -> u16 {
 
 /// In place of a place: the bytes are in the lines.
 pub(crate) const INLINE: u64 = u64::MAX;
-/// The most lines of a message that lies in lines. Longer ones cost less through the pair's bytes: 64 bytes of data take 215
-/// ns from rank to rank in lines and 352 through the bytes, 256 take 332 and 304.
-const MOST_LINES: usize = 3;
+/// The most lines of a message that lies in lines: 512 bytes of data. Longer ones cost less through the pair's bytes, and fewer
+/// of them would fit into the ring.
+const MOST_LINES: usize = 10;
+/// How many lines a message may take that follows another.
+pub(crate) const FEW_LINES: u32 = 3;
 /// Bytes of header and payload in the first of several lines.
 const FIRST_LINE: usize = PAYLOAD - 16;
 /// Room for header and payload in lines.
@@ -65,6 +67,18 @@ pub(crate) fn fill_line(line: u32, to: &mut Payload, header: &[u8], payload: &[u
     if line == 0 {
         (to[0], to[1]) = (INLINE, payload.len() as u64);
         (out, room) = (out.wrapping_add(16), FIRST_LINE);
+    }
+    if line > 0 && header.len() <= FIRST_LINE {
+        // As most lines are: data alone.
+        let from = FIRST_LINE + (line as usize - 1) * PAYLOAD - header.len().next_multiple_of(8);
+        let data = &payload[from..];
+        // SAFETY: words need no alignment in the slice, which has a line's bytes or is copied as far as it goes.
+        return unsafe {
+            match data.len() {
+                PAYLOAD.. => *to = data.as_ptr().cast::<Payload>().read_unaligned(),
+                rest => copy_short(data.as_ptr(), out, rest),
+            }
+        };
     }
     let padded = header.len().next_multiple_of(8);
     let mut at = if line == 0 { 0 } else { FIRST_LINE + (line as usize - 1) * PAYLOAD };

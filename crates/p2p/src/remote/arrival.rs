@@ -5,8 +5,8 @@ use super::backlog::{Post, Stream};
 use super::frame::Frame;
 use super::pending::Entry;
 use super::{Aside, FAR, Far, Job, PIECE, REASON, Remote, STAGED, Staged, end, fail};
-use crate::endpoint::{Endpoint, Message, Payload};
-use crate::engine::{Engine, finish};
+use crate::endpoint::{Endpoint, Message, Payload, Reference};
+use crate::engine::{Engine, finish, outcome};
 use crate::matching::Envelope;
 use crate::nonblocking::NOTHING;
 use crate::operation::Outcome;
@@ -103,6 +103,13 @@ impl Engine {
 
     fn arrive_eager(&self, endpoint: &Endpoint, from: Node, envelope: Envelope, data: &[u8]) {
         let bytes = data.len() as u64;
+        if let Some(receive) = endpoint.take_expected(&envelope) {
+            let operation = receive.get();
+            // SAFETY: the receive is that of this thread, which has taken it; its buffer is as its owner promised.
+            unsafe { operation.buffer().unpack_from(data.as_ptr(), bytes) };
+            operation.complete_unshared(outcome(&envelope, bytes));
+            return self.far().give_back(from, bytes);
+        }
         let mut state = endpoint.lock();
         if let Some((_, receive)) = state.posted.take(&envelope) {
             endpoint.note_posted(&state);
@@ -138,11 +145,15 @@ impl Engine {
         bytes: u64,
     ) -> Placement {
         let remote = self.far();
-        let mut state = endpoint.lock();
-        let is_dense = state.posted.peek(&envelope).is_some_and(|(_, receive)| receive.get().buffer().dense);
-        if let Some((_, operation)) = is_dense.then(|| state.posted.take(&envelope)).flatten() {
+        let takes = |receive: Reference| receive.get().buffer().dense;
+        let taken = endpoint.take_expected_if(&envelope, takes).or_else(|| {
+            let mut state = endpoint.lock();
+            let is_dense = state.posted.peek(&envelope).is_some_and(|(_, receive)| takes(*receive));
+            let (_, receive) = is_dense.then(|| state.posted.take(&envelope)).flatten()?;
             endpoint.note_posted(&state);
-            drop(state);
+            Some(receive)
+        });
+        if let Some(operation) = taken {
             let buffer = operation.get().buffer();
             let (address, capacity) = (buffer.address, bytes.min(buffer.bytes));
             let entry =
@@ -154,7 +165,6 @@ impl Engine {
                 None => Placement::Taken,
             };
         }
-        drop(state);
         self.put_aside(from, Aside::Eager { target, envelope }, bytes)
     }
 
@@ -186,14 +196,20 @@ impl Engine {
     }
 
     fn arrive_request(&self, endpoint: &Endpoint, envelope: Envelope, bytes: u64, far: Far) {
-        let mut state = endpoint.lock();
-        let Some((_, receive)) = state.posted.take(&envelope) else {
-            endpoint.add_unexpected(&mut state, envelope, Message { bytes, payload: Payload::Far(far) });
-            drop(state);
-            return endpoint.announce_arrival();
+        let receive = match endpoint.take_expected(&envelope) {
+            Some(receive) => receive,
+            None => {
+                let mut state = endpoint.lock();
+                let Some((_, receive)) = state.posted.take(&envelope) else {
+                    let message = Message { bytes, payload: Payload::Far(far) };
+                    endpoint.add_unexpected(&mut state, envelope, message);
+                    drop(state);
+                    return endpoint.announce_arrival();
+                };
+                endpoint.note_posted(&state);
+                receive
+            }
         };
-        endpoint.note_posted(&state);
-        drop(state);
         let job = Job { operation: receive, envelope, bytes, far };
         if far.address != 0 && bytes.min(receive.get().buffer().bytes) > 0 {
             let remote = self.far();
@@ -322,6 +338,10 @@ impl Handler for Engine {
         }
         let waiting = |node: &usize| !remote.peers[*node].backlog.is_empty();
         (0..remote.peers.len()).filter(waiting).fold(moved, |moved, node| remote.pump(node as Node) | moved)
+    }
+
+    fn is_served(&self) -> bool {
+        matches!(self.endpoints(), [only] if only.is_served())
     }
 
     fn is_idle(&self) -> bool {

@@ -3,7 +3,7 @@
 //! # Ways of a message
 //! A short message (up to [`FAR`] times what is short between ranks of one node process) goes *eagerly*: header and data at
 //! once, if the sender has credit for it (`window`). At the other side the header handler copies the data into the posted
-//! buffer, or keeps it in the memory of the receiving rank. Everything
+//! buffer, or into that of the receive that polls (`expected`), or keeps it in the memory of the receiving rank. Everything
 //! else, and what is sent synchronously, goes in three steps: a *request* with envelope and length takes the message's
 //! place in matching; when it is matched the receiver reads the data where that can be done, or asks for it, and the
 //! sender streams it into the posted buffer: in one piece if both sides are dense, else cut into pieces that are packed
@@ -58,9 +58,9 @@ use window::{Window, units};
 /// How much is packed or unpacked at once at most.
 const PIECE: usize = 64 << 10;
 
-/// How many times longer than between ranks of a node process a message may be that goes eagerly. To ask first costs two
-/// messages, and reading a peer's memory a call of the kernel: through the segment of a host 8 KiB take 0.37 us eagerly,
-/// 2.3 us when asked for.
+/// How many times longer than between ranks of a node process a message may be that goes eagerly, if its device takes it. To
+/// ask first costs two messages, and reading a peer's memory a call of the kernel: through the segment of a host 8 KiB take
+/// 0.37 us eagerly, 2.3 us when asked for.
 const FAR: u64 = 4;
 
 /// Which part of a rank's memory for messages nobody receives yet belongs to each node process that joins later.
