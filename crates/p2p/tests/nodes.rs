@@ -513,7 +513,7 @@ fn a_lost_node_process_fails_operations_and_hangs_none() {
             let Completion { status, error, .. } = job.finish(rank, request);
             match error {
                 Some(error) => {
-                    assert_eq!(error.class, MPI_ERR_OTHER);
+                    assert_eq!(error.class, MPI_ERR_PROC_ABORTED);
                     assert!(error.message.contains("node process"), "{}", error.message);
                     failures += 1;
                 }

@@ -633,7 +633,8 @@ impl Device for SegmentDevice {
     }
 
     fn commons(&self, owner: Node) -> Option<Commons> {
-        (owner < self.map.shape.nodes).then(|| self.map.commons(owner))
+        let Shape { nodes, commons, .. } = self.map.shape;
+        (owner < nodes && commons > 0).then(|| self.map.commons(owner))
     }
 
     fn nudge(&self, peer: Node) {

@@ -33,7 +33,7 @@ pub(crate) struct Shape {
     pub block_bytes: u64,
     /// The longest payload that is sent at once.
     pub eager: u64,
-    /// Bytes that a process may give parts of to all.
+    /// Bytes that a process may give parts of to all; none where there are many processes.
     pub commons: u64,
 }
 
@@ -47,7 +47,9 @@ impl Shape {
             0..=8 => (7, 2 << 20, 16 << 10, 64 << 20),
             9..=33 => (32, 128 << 10, 16 << 10, 8 << 20),
             34..=128 => (32, 64 << 10, 8 << 10, 1 << 20),
-            _ => (16, 32 << 10, 4 << 10, 128 << 10),
+            129..=256 => (16, 32 << 10, 4 << 10, 128 << 10),
+            // What the bound leaves would hold no communicator of all.
+            _ => (16, 32 << 10, 4 << 10, 0),
         };
         let pairs = pairs.min(nodes.saturating_sub(1));
         // Where everybody has a pair to everybody, no block is ever used.
@@ -120,7 +122,7 @@ mod tests {
 
     #[test]
     fn parts_do_not_overlap_and_end_with_the_segment() {
-        for nodes in [1, 2, 3, 8, 9, 33, 34, 128, 129, 512, MAX_NODES] {
+        for nodes in [1, 2, 3, 8, 9, 33, 34, 128, 129, 256, 512, MAX_NODES] {
             let shape = Shape::of(nodes);
             let mut end = size_of::<Header>() as u64;
             let mut next = |at: u64, size: u64| {
@@ -155,6 +157,7 @@ mod tests {
     #[test]
     fn memory_is_bounded_where_there_are_many() {
         assert!(Shape::of(512).size() < 400 << 20);
+        assert!(Shape::of(256).size() < 400 << 20);
         assert!(Shape::of(33).size() < 420 << 20);
     }
 }
