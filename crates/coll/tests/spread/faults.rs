@@ -130,7 +130,7 @@ fn a_lost_peer_ends_operations() {
         pending.push(start(late));
         for result in results(&pending) {
             let error = result.expect_err("a barrier cannot end without a node process");
-            assert_eq!(error.class, MPI_ERR_OTHER);
+            assert_eq!(error.class, MPI_ERR_PROC_ABORTED);
         }
         let again: Vec<Pending> = (0..ranks).map(&mut start).collect();
         for result in results(&again) {
