@@ -242,11 +242,6 @@ impl Team {
         &self.selection().hints
     }
 
-    /// Takes over hints that all ranks of the communicator give before their first operation, so that nobody need decide.
-    pub fn hint_alike(&self, pairs: &[(String, String)]) {
-        self.chosen.set(self.selection_with(pairs));
-    }
-
     /// Returns what holds between so many node processes.
     #[cfg(test)]
     pub fn between_nodes(&self, nodes: u32) -> &'static Resolved {

@@ -229,7 +229,7 @@ fn halving_and_rotation_send_as_many_messages_as_their_authors_say() {
             [("alltoall", "bruck"), ("allreduce", "rabenseifner"), ("reduce", "rabenseifner")]
         {
             let hint = (format!("weft_{operation}_nodes_algorithm"), algorithm.into());
-            teams.iter().for_each(|team| team.hint_alike(core::slice::from_ref(&hint)));
+            teams.iter().for_each(|team| team.hint(core::slice::from_ref(&hint)));
         }
         let rounds = u64::from(nodes.next_power_of_two().trailing_zeros());
         let core = 1 << nodes.ilog2();

@@ -112,7 +112,7 @@ fn every_algorithm_between_node_processes_gives_what_the_model_says() {
             for algorithm in Algorithm::of(collective, Level::Nodes) {
                 let teams = world.join(&world.ordered(ranks, &mut random), 0);
                 let key = format!("weft_{}_nodes_algorithm", collective.name());
-                teams.iter().for_each(|team| team.hint_alike(&[(key.clone(), algorithm.name().into())]));
+                teams.iter().for_each(|team| team.hint(&[(key.clone(), algorithm.name().into())]));
                 let case = Case::new(call, Shape { size: ranks, split: 0 }, world.is_fast, &mut random);
                 world.run(&teams, &case, &mut random);
                 world.end(teams);
