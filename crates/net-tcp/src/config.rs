@@ -15,6 +15,8 @@ pub struct NetConfig {
     pub keep_alive: Duration,
     /// The longest payload that is copied when it is sent.
     pub eager: usize,
+    /// How connections avoid congestion, by the kernel's name; if nobody has said, see `congestion`.
+    pub congestion: Option<String>,
     /// How many threads of this process look for messages when they have nothing else to do.
     pub workers: u32,
 }
@@ -32,6 +34,7 @@ impl NetConfig {
             exclude: words(settings::NET_EXCLUDE.text()),
             keep_alive: Duration::from_secs(settings::NET_TIMEOUT.get()),
             eager: settings::NET_EAGER.get() as usize,
+            congestion: settings::NET_CONGESTION.text().map(|text| text.trim().to_owned()),
             workers: 1,
         }
     }

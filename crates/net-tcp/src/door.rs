@@ -121,7 +121,7 @@ impl Door {
         let Some(&address) = addresses.get(dial.attempt as usize % addresses.len().max(1)) else {
             return device.lose(dial.pair.to, "it has no address".into());
         };
-        match connect(address) {
+        match connect(address, device.congestion()) {
             Ok(socket) => {
                 let until = Instant::now() + CONNECT;
                 self.add(
@@ -376,13 +376,17 @@ fn say(socket: &OwnedFd, bytes: &[u8]) -> bool {
 }
 
 /// Begins to connect.
-fn connect(address: SocketAddr) -> Result<OwnedFd, Errno> {
+fn connect(address: SocketAddr, congestion: Option<&str>) -> Result<OwnedFd, Errno> {
     let family = match address {
         SocketAddr::V4(_) => rustix::net::AddressFamily::INET,
         SocketAddr::V6(_) => rustix::net::AddressFamily::INET6,
     };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    if let Some(congestion) = congestion {
+        // The listeners have it.
+        sockopt::set_tcp_congestion(&socket, congestion)?;
+    }
     match rustix::net::connect(socket.as_fd(), &address) {
         Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(socket),
         Err(error) => Err(error),

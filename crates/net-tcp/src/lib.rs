@@ -16,7 +16,7 @@
 //! | `Broken` | what has arrived is still delivered | the last of it: *ended* if the peer had said so, else a loss |
 //! | `Ended` | nothing any more | |
 //!
-//! `link` says who may touch what of a connection; `door` how two that dial at once agree; `handshake` how they prove to
+//! `congestion` says how connections avoid congestion; `link` who may touch what of a connection; `door` how two that dial at once agree; `handshake` how they prove to
 //! each other that they belong to the job, before anything else is read; `frame` how messages look on the wire.
 //!
 //! # Ways of a message
@@ -44,6 +44,7 @@
 
 mod card;
 mod config;
+mod congestion;
 mod device;
 mod door;
 pub mod frame;

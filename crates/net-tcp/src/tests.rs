@@ -365,6 +365,31 @@ fn strangers_are_refused_and_do_not_disturb() {
     assert!(notes[0].all().is_empty(), "{:?}", notes[0].all());
 }
 
+/// A peer whose kernel takes connections, and that never says a word; others do not wait for it.
+#[test]
+fn a_silent_peer_holds_nobody_up() {
+    let (listeners, mut book) = listeners(3);
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    book[1].addresses = vec![silent.local_addr().unwrap()];
+    let devices: Vec<_> = joined(listeners, &book).into_iter().filter(|device| device.node() != 1).collect();
+    for channel in Channel::ALL {
+        devices[0].send(1, channel, b"nobody hears", &[7; 1000]).expect("room");
+    }
+    // It has called, too, and let its hello be answered.
+    let mut caller = TcpStream::connect(devices[0].addresses_of(0)[0]).expect("a listener");
+    let (_, hello) = Dialler::new(Pair { from: 1, to: 0, channel: CHANNEL }, [1; 32]);
+    caller.write_all(&hello).unwrap();
+    let notes = notes(&devices);
+    for round in 1..=20 {
+        devices[0].send(2, CHANNEL, b"there", &[7; 1000]).expect("room");
+        until(&devices, &notes, 1, round);
+        devices[1].send(0, CHANNEL, b"back", &[7; 1000]).expect("room");
+        until(&devices, &notes, 0, round);
+    }
+    assert!(notes.iter().all(|notes| notes.all().len() == 20), "{:?}", notes[0].all());
+    drop((silent, caller));
+}
+
 /// What a peer that knows the secret and does not keep to the protocol has sent.
 fn after_handshake(bytes: &[u8]) -> Vec<String> {
     let devices = devices(3);

@@ -1,6 +1,6 @@
 //! What schedulers say of the hosts they have given to the job: Slurm, PBS, LSF, and the variables that Hydra reads.
 
-use super::{Host, add, check_name, file, list, slots};
+use super::{Host, Hosts, check_name, file, list, slots};
 
 /// Hosts, and who named them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,22 +96,23 @@ pub fn slurm(nodes: &str, tasks: Option<&str>) -> Result<Vec<Host>, String> {
 /// Reads LSF's `host1 4 host2 8`.
 pub fn pairs(text: &str) -> Result<Vec<Host>, String> {
     let words: Vec<_> = text.split_whitespace().collect();
-    let mut hosts = Vec::new();
+    let mut hosts = Hosts::default();
     for pair in words.chunks(2) {
         let [name, number] = pair else { return Err(format!("{:?} has no number of slots", pair[0])) };
         check_name(name)?;
-        add(&mut hosts, Host { slots: Some(slots(number)?), ..Host::named(*name) });
+        hosts.add(Host { slots: Some(slots(number)?), ..Host::named(*name) });
     }
-    Ok(hosts)
+    Ok(hosts.into_list())
 }
 
 /// Reads LSF's `host1 host1 host2`: a slot each.
 pub fn names(text: &str) -> Result<Vec<Host>, String> {
-    let mut hosts = Vec::new();
+    let mut hosts = Hosts::default();
     for name in text.split_whitespace() {
         check_name(name)?;
-        add(&mut hosts, Host::named(name));
+        hosts.add(Host::named(name));
     }
+    let mut hosts = hosts.into_list();
     hosts.iter_mut().for_each(|host| host.slots = host.slots.or(Some(1)));
     Ok(hosts)
 }

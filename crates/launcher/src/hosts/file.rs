@@ -1,25 +1,29 @@
 //! Files of hosts: a host on each line, as `host`, `host:SLOTS` or `host slots=N max_slots=M user=NAME`.
 
-use super::{Host, add, check_name, list, slots};
+use super::{Host, Hosts, check_name, list, slots};
 
 /// Reads a file of hosts. `#` begins a comment; a host on several lines has as many slots.
 ///
 /// # Errors
 /// The number of the line and what is wrong there; 0 if the whole file is.
 pub fn parse(text: &str) -> Result<Vec<Host>, (usize, String)> {
-    let mut hosts = Vec::new();
+    let (mut hosts, mut written) = (Hosts::default(), 0);
     for (index, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default();
-        for host in parse_line(line).map_err(|why| (index + 1, why))? {
-            add(&mut hosts, host);
-        }
-        if hosts.len() > list::MOST {
-            return Err((index + 1, format!("more than {} hosts", list::MOST)));
+        let named = parse_line(line).map_err(|why| (index + 1, why))?;
+        // A line for each slot is usual, lines that repeat long lists are a mistake.
+        written += named.len().saturating_sub(1);
+        named.into_iter().for_each(|host| hosts.add(host));
+        if written.max(hosts.count()) > list::MOST {
+            return Err((
+                index + 1,
+                format!("up to here these are more than {} hosts; name fewer", list::MOST),
+            ));
         }
     }
-    match hosts.is_empty() {
-        true => Err((0, "names no host".into())),
-        false => Ok(hosts),
+    match hosts.count() {
+        0 => Err((0, "names no host".into())),
+        _ => Ok(hosts.into_list()),
     }
 }
 
@@ -98,6 +102,7 @@ mod tests {
             ("a\n-b", 2, "like an option"),
             ("# nothing\n", 0, "names no host"),
             ("a user=x;y", 1, "it has ';'"),
+            ("a\nn[1-60000]\nn[1-60000]\nb", 3, "more than 100000 hosts"),
         ] {
             let (number, why) = parse(text).unwrap_err();
             assert!(number == line && why.contains(part), "{text:?}: {number}: {why}");

@@ -1,8 +1,8 @@
 //! Lists of hosts in one text: `a,b:4,node[01-16,20]`, as options and schedulers write them.
 
-use super::{Host, add, check_name, slots};
+use super::{Host, Hosts, LONGEST_NAME, check_name, slots};
 
-/// How many hosts a text may stand for.
+/// How many names a text may stand for: more than any machine has hosts.
 pub const MOST: usize = 100_000;
 
 /// Reads a list of hosts, divided by commas, each perhaps with `:SLOTS`, numbers in brackets standing for several.
@@ -10,22 +10,24 @@ pub const MOST: usize = 100_000;
 /// # Errors
 /// Says what is wrong with which part.
 pub fn parse(text: &str) -> Result<Vec<Host>, String> {
-    let mut hosts = Vec::new();
+    let (mut hosts, mut written) = (Hosts::default(), 0);
     for part in split(text)? {
         let part = part.trim();
         if part.is_empty() {
             return Err(format!("{text:?}: a name is missing between commas"));
         }
         let (names, count) = names_and_slots(part)?;
-        for name in expand(names)? {
+        let names = expand(names)?;
+        written += names.len();
+        if written > MOST {
+            return Err(format!("up to {part:?} these are more than {MOST} names of hosts; name fewer"));
+        }
+        for name in names {
             check_name(&name)?;
-            add(&mut hosts, Host { slots: count, ..Host::named(name) });
-            if hosts.len() > MOST {
-                return Err(format!("more than {MOST} hosts"));
-            }
+            hosts.add(Host { slots: count, ..Host::named(name) });
         }
     }
-    Ok(hosts)
+    Ok(hosts.into_list())
 }
 
 /// Divides `NAME:SLOTS`. An address of version 6 has colons of its own; with slots it must be in brackets: `[fe80::1]:4`.
@@ -77,23 +79,35 @@ fn expand(text: &str) -> Result<Vec<String>, String> {
     if text.contains(':') {
         return Ok(vec![text.to_owned()]);
     }
-    let mut names = vec![String::new()];
+    // How many names there are, and how long they may be, is known before any of them is written.
+    let (mut pieces, mut count, mut length) = (Vec::new(), 1, 0);
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('[') {
         let (inside, after) =
             after.split_once(']').ok_or_else(|| format!("{text:?}: a bracket is not closed"))?;
         let numbers = numbers(inside).map_err(|why| format!("{text:?}: {why}"))?;
-        if names.len() * numbers.len() > MOST {
-            return Err(format!("{text:?}: more than {MOST} hosts"));
+        count *= numbers.len();
+        if count > MOST {
+            return Err(format!("{text:?} stands for more than {MOST} hosts; name fewer"));
         }
-        let with = |name: &String| {
-            numbers.iter().map(|number| format!("{name}{before}{number}")).collect::<Vec<_>>()
-        };
-        names = names.iter().flat_map(with).collect();
+        length += before.len() + numbers.iter().map(String::len).max().unwrap_or(0);
+        if length > LONGEST_NAME {
+            return Err(format!("{text:?}: a host's name has at most {LONGEST_NAME} characters"));
+        }
+        pieces.push((before, numbers));
         rest = after;
     }
-    names.iter_mut().for_each(|name| name.push_str(rest));
-    Ok(names)
+    let name = |index: usize| {
+        // The last bracket's number changes fastest.
+        let (mut name, mut run) = (String::with_capacity(length + rest.len()), count);
+        for (before, numbers) in &pieces {
+            run /= numbers.len();
+            name.push_str(before);
+            name.push_str(&numbers[index / run % numbers.len()]);
+        }
+        name + rest
+    };
+    Ok((0..count).map(name).collect())
 }
 
 /// Writes out the numbers of a bracket, as wide as the first of their range.
@@ -113,10 +127,13 @@ fn numbers(inside: &str) -> Result<Vec<String>, String> {
             return Err(format!("{range:?} is no range of up to {MOST} numbers"));
         }
         let width = first.len();
-        found.extend((low..=high).map(|number| format!("{number:0width$}")));
-        if found.len() > MOST {
+        if width > LONGEST_NAME {
+            return Err(format!("a host's name has at most {LONGEST_NAME} characters"));
+        }
+        if found.len() as u64 + (high - low) >= MOST as u64 {
             return Err(format!("more than {MOST} numbers"));
         }
+        found.extend((low..=high).map(|number| format!("{number:0width$}")));
     }
     Ok(found)
 }
@@ -157,6 +174,12 @@ mod tests {
     }
 
     #[test]
+    fn as_many_as_there_may_be_are_read() {
+        let hosts = parse(&format!("n[0-{}]", MOST - 1)).unwrap();
+        assert_eq!((hosts.len(), &*hosts[MOST - 1].name), (MOST, "n99999"));
+    }
+
+    #[test]
     fn what_makes_no_sense_is_refused() {
         for (text, part) in [
             ("", "a name is missing"),
@@ -171,7 +194,12 @@ mod tests {
             ("n[a-b]", "no range"),
             ("n[+1]", "no range"),
             ("n[1-999999999999]", "no range"),
-            ("n[1-99999]x[1-9]", "more than"),
+            ("n[1-99999]x[1-9]", "stands for more than 100000 hosts"),
+            ("n[1-60000],n[1-60000]", "up to \"n[1-60000]\" these are more than 100000 names"),
+            ("n[1-60000,1-60000]", "more than 100000 numbers"),
+            (&format!("n[{}1]", "0".repeat(300)), "at most 255 characters"),
+            (&format!("n{}", "[1]".repeat(300)), "at most 255 characters"),
+            (&"n".repeat(300), "more than 255 characters"),
             ("-x", "begins like an option"),
             ("a b", "it has ' '"),
             ("[::1]x", "after the address"),

@@ -7,6 +7,11 @@ pub mod list;
 pub mod placement;
 pub mod rank_file;
 
+use std::collections::HashMap;
+
+/// The longest name of a host, with its user: no system has longer ones.
+pub const LONGEST_NAME: usize = 255;
+
 /// A host and what may run there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
@@ -30,14 +35,34 @@ impl Host {
     }
 }
 
-/// Adds a host to a list. One that is there already gets the further slots: a name counts as one slot each time.
-pub fn add(hosts: &mut Vec<Host>, host: Host) {
-    match hosts.iter_mut().find(|known| known.name == host.name) {
-        Some(known) => {
+/// A list of hosts that is being read: each is in it once, at the place where it was named first.
+#[derive(Debug, Default)]
+pub struct Hosts {
+    list: Vec<Host>,
+    places: HashMap<String, usize>,
+}
+
+impl Hosts {
+    /// Adds a host. One that is there already gets the further slots: a name counts as one slot each time.
+    pub fn add(&mut self, host: Host) {
+        if let Some(&place) = self.places.get(&host.name) {
+            let known = &mut self.list[place];
             known.slots = Some(known.slots.unwrap_or(1).saturating_add(host.slots.unwrap_or(1)));
             known.max_slots = known.max_slots.or(host.max_slots);
+            return;
         }
-        None => hosts.push(host),
+        self.places.insert(host.name.clone(), self.list.len());
+        self.list.push(host);
+    }
+
+    /// Returns how many there are.
+    pub fn count(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Returns the list.
+    pub fn into_list(self) -> Vec<Host> {
+        self.list
     }
 }
 
@@ -46,6 +71,10 @@ pub fn add(hosts: &mut Vec<Host>, host: Host) {
 /// # Errors
 /// Says which character is wrong.
 pub fn check_name(name: &str) -> Result<(), String> {
+    if name.len() > LONGEST_NAME {
+        let beginning: String = name.chars().take(20).collect();
+        return Err(format!("{beginning:?}… is no host's name: it has more than {LONGEST_NAME} characters"));
+    }
     if name.is_empty() || name.ends_with('@') || name.starts_with('@') {
         return Err(format!("{name:?} is no host's name"));
     }
@@ -90,6 +119,7 @@ mod tests {
             "a@",
             "ä",
             "a/b",
+            &"a".repeat(LONGEST_NAME + 1),
         ] {
             assert!(check_name(name).is_err(), "{name:?}");
         }
@@ -97,11 +127,11 @@ mod tests {
 
     #[test]
     fn a_name_given_again_is_another_slot() {
-        let mut hosts = Vec::new();
+        let mut hosts = Hosts::default();
         for (name, slots) in [("a", None), ("b", Some(3)), ("a", None), ("b", None), ("c", None)] {
-            add(&mut hosts, Host { slots, ..Host::named(name) });
+            hosts.add(Host { slots, ..Host::named(name) });
         }
-        let found: Vec<_> = hosts.iter().map(|host| (&*host.name, host.slots)).collect();
+        let found: Vec<_> = hosts.list.iter().map(|host| (&*host.name, host.slots)).collect();
         assert_eq!(found, [("a", Some(2)), ("b", Some(4)), ("c", None)]);
     }
 }

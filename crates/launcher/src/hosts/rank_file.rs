@@ -1,7 +1,7 @@
 //! Rank files: `rank N=HOST slot=LIST` on each line says where a rank runs, and perhaps on which processors.
 
 use super::{Host, check_name};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Where a rank runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,12 +18,14 @@ pub struct Seat {
 /// The number of the line and what is wrong there; 0 if the whole file is.
 pub fn parse(text: &str, hosts: &mut Vec<Host>) -> Result<Vec<Seat>, (usize, String)> {
     let mut seats = BTreeMap::new();
+    let mut places: HashMap<String, usize> =
+        hosts.iter().enumerate().rev().map(|(place, host)| (host.name.clone(), place)).collect();
     for (index, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default().trim();
         if line.is_empty() {
             continue;
         }
-        let (rank, seat) = parse_line(line, hosts).map_err(|why| (index + 1, why))?;
+        let (rank, seat) = parse_line(line, hosts, &mut places).map_err(|why| (index + 1, why))?;
         if seats.insert(rank, seat).is_some() {
             return Err((index + 1, format!("rank {rank} has a line already")));
         }
@@ -35,7 +37,12 @@ pub fn parse(text: &str, hosts: &mut Vec<Host>) -> Result<Vec<Seat>, (usize, Str
     }
 }
 
-fn parse_line(line: &str, hosts: &mut Vec<Host>) -> Result<(u32, Seat), String> {
+/// Reads a line. `places` says where in `hosts` each name is.
+fn parse_line(
+    line: &str,
+    hosts: &mut Vec<Host>,
+    places: &mut HashMap<String, usize>,
+) -> Result<(u32, Seat), String> {
     let wrong = || format!("{line:?}: write rank N=HOST, perhaps followed by slot=LIST");
     let rest = line.strip_prefix("rank").filter(|rest| rest.starts_with([' ', '\t'])).ok_or_else(wrong)?;
     let (number, rest) = rest.split_once('=').ok_or_else(wrong)?;
@@ -53,11 +60,11 @@ fn parse_line(line: &str, hosts: &mut Vec<Host>) -> Result<(u32, Seat), String> 
         }
         None => {
             check_name(name)?;
-            let known = hosts.iter().position(|host| host.name == name);
-            known.unwrap_or_else(|| {
+            let place = *places.entry(name.to_owned()).or_insert(hosts.len());
+            if place == hosts.len() {
                 hosts.push(Host::named(name));
-                hosts.len() - 1
-            }) as u32
+            }
+            place as u32
         }
     };
     let mut processors = Vec::new();

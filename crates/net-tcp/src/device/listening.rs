@@ -3,6 +3,7 @@
 use super::{BELL, LISTENER, Peer, TcpDevice};
 use crate::card::{self, Card, Machine};
 use crate::config::{NetConfig, choose, common_prefix};
+use crate::congestion;
 use crate::handshake::Secret;
 use core::sync::atomic::{AtomicBool, AtomicU32};
 use rustix::event::{EventfdFlags, epoll, eventfd};
@@ -19,6 +20,14 @@ pub struct Listener {
     config: NetConfig,
 }
 
+/// Listens at an address, on a port that the kernel chooses. Returns, too, how connections are to avoid congestion.
+fn listen(address: IpAddr, config: &NetConfig) -> io::Result<(TcpListener, Option<String>)> {
+    let listener = TcpListener::bind((address, 0))?;
+    listener.set_nonblocking(true)?;
+    let congestion = congestion::choose(&listener, config.congestion.as_deref())?;
+    Ok((listener, congestion))
+}
+
 impl Listener {
     /// Listens on the chosen interfaces.
     ///
@@ -28,20 +37,22 @@ impl Listener {
         let interfaces = if_addrs::get_if_addrs()?;
         let all: Vec<_> = interfaces.iter().map(|one| (one.name.clone(), one.ip())).collect();
         let chosen = choose(config, &all).map_err(io::Error::other)?;
-        let mut listeners = Vec::new();
+        let (mut listeners, mut config) = (Vec::new(), config.clone());
         let mut failure = None;
         for address in chosen {
-            match TcpListener::bind((address, 0)) {
-                Ok(listener) => listeners.push(listener),
+            match listen(address, &config) {
+                Ok((listener, congestion)) => {
+                    listeners.push(listener);
+                    config.congestion = congestion;
+                }
                 Err(error) => failure = Some(io::Error::new(error.kind(), format!("{address}: {error}"))),
             }
         }
         if let (true, Some(error)) = (listeners.is_empty(), failure) {
             return Err(error);
         }
-        listeners.iter().try_for_each(|listener| listener.set_nonblocking(true))?;
         let addresses = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<_>>()?;
-        Ok(Self { listeners, addresses, config: config.clone() })
+        Ok(Self { listeners, addresses, config })
     }
 
     /// Returns what peers must know.

@@ -109,6 +109,10 @@ impl TcpDevice {
         &self.secret
     }
 
+    pub(crate) fn congestion(&self) -> Option<&str> {
+        self.config.congestion.as_deref()
+    }
+
     pub(crate) fn epoll(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
     }
@@ -265,7 +269,7 @@ impl Device for TcpDevice {
     }
 
     fn capabilities(&self, _peer: Node) -> Capabilities {
-        Capabilities { eager: self.config.eager, remote_read: false }
+        Capabilities { eager: self.config.eager, remote_read: false, is_far: true }
     }
 
     fn send(&self, to: Node, channel: Channel, header: &[u8], payload: &[u8]) -> Result<(), Refusal> {
@@ -373,6 +377,10 @@ impl Device for TcpDevice {
 
     fn is_streaming(&self) -> bool {
         self.streams.load(Ordering::Relaxed) != 0
+    }
+
+    fn polls(&self) -> Option<u32> {
+        Some(self.ticks.load(Ordering::Relaxed))
     }
 
     fn is_crowded(&self) -> bool {
