@@ -1,6 +1,6 @@
 /* Collective operations between two groups whose ranks disagree on type, count, operation or root.
  *
- * check: ranks=5,4 among=threads
+ * check: ranks=5,4
  * check-output: count or datatype of MPI_Bcast differ between sender and receiver: element 1 is MPI_INT where sent and MPI_FLOAT where received
  * check-output:  sends in MPI_Bcast at between_groups.c:@bcast (in main)
  * check-output: count or datatype of MPI_Gather differ between sender and receiver: element 0 is MPI_CHAR where sent and MPI_BYTE where received

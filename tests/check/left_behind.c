@@ -22,7 +22,7 @@
  * check-output: a request was never completed or freed
  * check-output: made in MPI_Send_init at left_behind.c:@persistent (in main)
  * check-output: a message of 12 bytes was never received
- * check-output among threads: sent by rank 1 with tag 9 in MPI_Send at left_behind.c:@message (in main)
+ * check-output: sent by rank 1 with tag 9 in MPI_Send at left_behind.c:@message (in main)
  * check-output: a window was never freed
  * check-output: created in MPI_Win_allocate at left_behind.c:@window (in main)
  * check-output: a message matched by a probe was never received

@@ -1,6 +1,6 @@
 /* Collective operations among neighbors that disagree on a type or count, edge by edge.
  *
- * check: ranks=3 among=threads
+ * check: ranks=3
  * check-output: count or datatype of MPI_Neighbor_allgather differ between sender and receiver: element 0 is MPI_INT where sent and MPI_FLOAT where received
  * check-output: rank 1 receives in MPI_Neighbor_allgather at neighbor_types.c:@gather (in main)
  * check-output: count or datatype of MPI_Ineighbor_alltoallv differ between sender and receiver: element 1 is MPI_INT where sent and nothing where received

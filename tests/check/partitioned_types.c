@@ -1,6 +1,6 @@
 /* A partitioned send and its receive of different types, however each side divides its buffer.
  *
- * check: ranks=2 among=threads
+ * check: ranks=2
  * check-output: the datatypes of a message and its receive differ: element 0 was sent as MPI_INT and received as MPI_FLOAT
  * check-output: sent by rank 0 with tag 1 in MPI_Psend_init at partitioned_types.c:@send (in main)
  * check-output: received by rank 1 in MPI_Precv_init at partitioned_types.c:@receive (in main)

@@ -1,17 +1,36 @@
 //! Where the program called the library: noted in checking mode only, for reports.
 
+use crate::job::Place;
 use core::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// A call of the program.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug)]
 pub struct Site {
     /// The procedure: `MPI_Send`.
     pub call: &'static str,
-    /// The address to which it returns; 0 if unknown.
+    /// The address to which it returns; 0 if unknown, or in another process.
     pub address: usize,
+    /// Where that is in which file, once somebody has asked.
+    place: OnceLock<Place>,
 }
+
+/// Finds the file that an address is in, and where there.
+pub type Locate = fn(usize) -> Option<(String, u64)>;
+
+static LOCATE: OnceLock<Locate> = OnceLock::new();
+
+/// Says how the places of calls are found; without it they are unknown.
+pub fn locate_by(locate: Locate) {
+    let _ = LOCATE.set(locate);
+}
+
+/// The calls of other processes that this one has heard of.
+static ELSEWHERE: Mutex<Vec<&'static Site>> = Mutex::new(Vec::new());
+
+/// How many there may be; programs have fewer, but what comes from elsewhere may be anything.
+const MOST_ELSEWHERE: usize = 1 << 14;
 
 /// All sites by the address of their names, which is what a thread notes.
 static SITES: Mutex<Vec<(usize, &'static Site)>> = Mutex::new(Vec::new());
@@ -27,7 +46,7 @@ pub fn enter(call: &'static str) -> &'static Site {
     let address = weft_sys::caller::program_address();
     let key = (call.as_ptr() as usize, address);
     let make = || -> &'static Site {
-        let site: &'static Site = Box::leak(Box::new(Site { call, address }));
+        let site: &'static Site = Box::leak(Box::new(Site { call, address, place: OnceLock::new() }));
         let mut sites = SITES.lock().unwrap_or_else(PoisonError::into_inner);
         sites.push((core::ptr::from_ref(&site.call) as usize, site));
         site
@@ -37,7 +56,67 @@ pub fn enter(call: &'static str) -> &'static Site {
     site
 }
 
+/// The most bytes of names in a written call; longer ones are left out.
+const CALL: usize = 64;
+const FILE: usize = 1024;
+
+/// Reads a call that another process has written, and moves `bytes` to what follows it; the call is nothing if there are too
+/// many. Returns nothing if it is none.
+pub fn read(bytes: &mut &[u8]) -> Option<Option<&'static Site>> {
+    let (&length, rest) = bytes.split_first()?;
+    let (call, rest) = rest.split_at_checked(length.into())?;
+    let (length, rest) = rest.split_first_chunk::<2>()?;
+    let (file, rest) = rest.split_at_checked(u16::from_le_bytes(*length).into())?;
+    let (offset, rest) = rest.split_first_chunk::<8>()?;
+    if call.len() > CALL || file.len() > FILE {
+        return None;
+    }
+    let text = |bytes: &[u8]| String::from_utf8(bytes.into()).ok();
+    let place = Place { call: text(call)?, offset: u64::from_le_bytes(*offset), file: text(file)? };
+    *bytes = rest;
+    Some(elsewhere(place))
+}
+
+/// Returns a call of another process. Returns nothing if there are too many.
+pub fn elsewhere(place: Place) -> Option<&'static Site> {
+    let mut known = ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(site) = known.iter().find(|site| *site.place() == place) {
+        return Some(site);
+    }
+    if known.len() == MOST_ELSEWHERE {
+        return None;
+    }
+    let call: &'static str = Box::leak(place.call.clone().into_boxed_str());
+    let site: &'static Site = Box::leak(Box::new(Site { call, address: 0, place: place.into() }));
+    known.push(site);
+    Some(site)
+}
+
 impl Site {
+    /// Returns where in the program it is, as every process can be told.
+    pub fn place(&self) -> &Place {
+        self.place.get_or_init(|| {
+            let locate = LOCATE.get().filter(|_| self.address != 0);
+            let (file, offset) = locate.and_then(|locate| locate(self.address)).unwrap_or_default();
+            Place { call: self.call.into(), offset, file }
+        })
+    }
+
+    /// The most bytes of a written call.
+    pub const WRITTEN: usize = 1 + CALL + 2 + FILE + 8;
+
+    /// Writes it for another process: appends at most [`Site::WRITTEN`] bytes.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let Place { call, offset, file } = self.place();
+        let call = if call.len() <= CALL { call } else { "" };
+        let (file, offset) = if file.len() <= FILE { (file.as_str(), *offset) } else { ("", 0) };
+        out.push(call.len() as u8);
+        out.extend(call.as_bytes());
+        out.extend((file.len() as u16).to_le_bytes());
+        out.extend(file.as_bytes());
+        out.extend(offset.to_le_bytes());
+    }
+
     /// Finds the site whose name is at an address.
     pub fn of_call(address: usize) -> Option<&'static Self> {
         let sites = SITES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -48,4 +127,37 @@ impl Site {
 /// Returns the calling thread's last call, if calls are noted.
 pub fn current() -> Option<&'static Site> {
     CURRENT.get()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_of_another_process_is_known_once() {
+        let place = |offset| Place { call: "MPI_Send".into(), offset, file: "a.out".into() };
+        let one = elsewhere(place(16)).expect("there are few");
+        let two = elsewhere(place(32)).expect("there are few");
+        assert!(core::ptr::eq(one, elsewhere(place(16)).expect("there are few")) && !core::ptr::eq(one, two));
+        assert_eq!((one.call, one.address, one.place()), ("MPI_Send", 0, &place(16)));
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_what_is_cut_off_refused() {
+        let place = Place { call: "MPI_Recv".into(), offset: 1 << 40, file: "b.out".into() };
+        let site = elsewhere(place.clone()).expect("there are few");
+        let mut written = Vec::new();
+        site.write(&mut written);
+        for cut in 0..written.len() {
+            assert!(read(&mut &written[..cut]).is_none(), "cut after {cut} bytes");
+        }
+        written.push(9);
+        let mut rest = &written[..];
+        assert_eq!(read(&mut rest).expect("written so").map(Site::place), Some(&place));
+        assert_eq!(rest, [9]);
+        let long = elsewhere(Place { file: "x".repeat(FILE + 1), ..place }).expect("there are few");
+        written.clear();
+        long.write(&mut written);
+        assert_eq!(read(&mut &written[..]).expect("written so").map(|site| site.place().offset), Some(0));
+    }
 }

@@ -5,7 +5,7 @@ use crate::hier;
 use crate::nonblocking;
 use crate::operation::{Buffers, Operation};
 use crate::pending::Pending;
-use crate::pieces::{PIECE, WHOLE};
+use crate::pieces::{self, PIECE, WHOLE};
 use crate::plan::Members;
 use crate::reduction::span;
 use crate::team::Team;
@@ -78,14 +78,13 @@ impl Team {
     /// come to the same answer.
     ///
     /// What was sent before a collective call is there after it, as programs like to believe: whatever a rank has sent to
-    /// another is in that one's memory before either goes on here, and is taken from there now.
+    /// another before it came here is in that one's memory before either goes on, and is taken from there then.
     pub(crate) fn in_common(&self, operation: &Operation<'_>) -> Option<Result> {
         let spread = self.spread()?;
         if !may_be_in_common(operation) {
             return None;
         }
         let common = self.common().filter(|common| common.takes(operation))?;
-        spread.exchange.nodes().poll();
         let result = common.run(operation);
         spread.exchange.nodes().poll();
         Some(result)
@@ -104,7 +103,7 @@ impl Team {
                 cuts || (fits(send, most) && fits(receive, most))
             }
             Call::Allgather => cuts || fits(receive, most * u64::from(self.size())),
-            Call::Reduce | Call::Allreduce if cuts => true,
+            Call::Reduce | Call::Allreduce if pieces::fit(send.piece(0).datatype(), slots.capacity()) => true,
             Call::Alltoall => fits(send, most) && fits(receive, most),
             _ => !call.is_reduction() || span(&send.piece(0)).is_some_and(|span| span <= most),
         }

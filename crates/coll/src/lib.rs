@@ -67,6 +67,7 @@ mod team;
 
 pub use buffer::{Data, Operator};
 pub use call::Call;
+pub use checking::Shown;
 pub use forms::Prepared;
 pub use hier::Exchange;
 pub use meeting::NOBODY;

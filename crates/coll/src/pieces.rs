@@ -16,9 +16,15 @@ use crate::team::{Round, Team};
 use core::ops::Range;
 use core::ptr::{null_mut, without_provenance_mut};
 use weft_base::Result;
+use weft_datatype::Datatype;
 
 // See above.
 const _: () = assert!(DEPTH >= 4 || cfg!(loom));
+
+/// Tells whether data to be reduced can be cut so that the pieces fit slots of `capacity` bytes: elements stay whole.
+pub(crate) fn fit(datatype: &Datatype, capacity: usize) -> bool {
+    capacity as u64 >= PIECE && datatype.extent() <= capacity as i64
+}
 
 /// Up to how many bytes data goes as one piece.
 pub(crate) const WHOLE: u64 = 16 << 10;

@@ -3,7 +3,7 @@
 //! The order of combination depends on ranks and shards only, never on who arrives when: within a shard, and then among
 //! the shards, from the highest rank down (`a0 op (a1 op (… op an))`). Where a shard is not a range of ranks and the
 //! operation does not commute, all slots are combined in rank order at the end. Segments of large data are always
-//! reduced in rank order.
+//! reduced in rank order. Ranks of several processes are combined process by process (`Groups`).
 #![allow(unsafe_code)] // Combines slots.
 
 use crate::buffer::{Data, Operator, Scratch};
@@ -92,6 +92,10 @@ impl<'a> Slotted<'a> {
                 let length = range.end - range.start;
                 let target = receive.part(range.start - first, length);
                 let part = |rank| self.slot(self.place(rank)).part(range.start, length);
+                if let Some(groups) = self.groups() {
+                    self.take_by_group(groups, part, &target)?;
+                    continue;
+                }
                 part(last).copy_to(&target)?;
                 (0..last).rev().for_each(|rank| self.operator.apply(&part(rank), &target));
             }
@@ -115,6 +119,54 @@ impl<'a> Slotted<'a> {
         unsafe { Data::new(place.cast(), self.count, self.datatype) }
     }
 
+    /// Returns the groups of ranks to be combined first, if there are some.
+    fn groups(&self) -> Option<&'a [Vec<u32>]> {
+        self.shared.groups.of(self.operator.op.is_commutative())
+    }
+
+    /// Combines the groups' ranks, of which `part` gives what each has.
+    fn take_by_group(
+        &self,
+        groups: &[Vec<u32>],
+        part: impl Fn(u32) -> Data<'a>,
+        target: &Data<'_>,
+    ) -> Result {
+        let mut scratch = None;
+        for (place, group) in groups.iter().enumerate().rev() {
+            let [before @ .., last] = &group[..] else { continue };
+            let combine = |into: &Data<'_>| {
+                part(*last).copy_to(into)?;
+                before.iter().rev().for_each(|&rank| self.operator.apply(&part(rank), into));
+                Ok(())
+            };
+            if place + 1 == groups.len() {
+                combine(target)?;
+            } else if before.is_empty() {
+                self.operator.apply(&part(*last), target);
+            } else {
+                let scratch = scratch.get_or_insert_with(|| Scratch::new(target.count(), self.datatype));
+                let aside = scratch.data(target.count());
+                combine(&aside)?;
+                self.operator.apply(&aside, target);
+            }
+        }
+        Ok(())
+    }
+
+    /// Combines the groups' ranks in the slots, with the shard's aside.
+    fn fold_groups(&self, groups: &[Vec<u32>], target: *mut u8) {
+        let aside = self.slots.shard(self.ring, 0);
+        for (place, group) in groups.iter().enumerate().rev() {
+            let is_first = place + 1 == groups.len();
+            let into = if is_first { target } else { aside };
+            self.fold(group.iter().rev().map(|&rank| self.place(rank)), into);
+            if !is_first {
+                // SAFETY: as in `fold`.
+                unsafe { self.operator.apply_in_slots(self.datatype, aside, target, self.count) };
+            }
+        }
+    }
+
     fn by_shard(&self) -> bool {
         self.shared.contiguous || self.operator.op.is_commutative()
     }
@@ -135,7 +187,7 @@ impl<'a> Slotted<'a> {
 
 impl Combine for Slotted<'_> {
     fn shard(&self, shard: usize) {
-        if self.by_shard() {
+        if self.groups().is_none() && self.by_shard() {
             let places = self.shared.members[shard].iter().rev().map(|&rank| self.place(rank));
             self.fold(places, self.slots.shard(self.ring, shard));
         }
@@ -143,7 +195,9 @@ impl Combine for Slotted<'_> {
 
     fn all(&self) {
         let result = self.slots.result(self.ring);
-        if self.by_shard() {
+        if let Some(groups) = self.groups() {
+            self.fold_groups(groups, result);
+        } else if self.by_shard() {
             let shards = (0..self.shared.members.len()).rev();
             self.fold(shards.map(|shard| self.slots.shard(self.ring, shard)), result);
         } else {

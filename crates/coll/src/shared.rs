@@ -115,6 +115,8 @@ pub(crate) struct Shared {
     pub members: Box<[Box<[u32]>]>,
     /// Whether each shard is a range of ranks, so that combining shard by shard keeps rank order.
     pub contiguous: bool,
+    /// The order of combination where ranks are on several processes.
+    pub groups: Groups,
     pub rendezvous: Rendezvous,
     /// Instead of the rendezvous, if there are few ranks.
     pub lines: Option<Lines<LinePost>>,
@@ -140,6 +142,41 @@ pub(crate) struct Shared {
     slots: OnceLock<Slots>,
     /// What there is to do where ranks of several processes share the state, which then lies in memory that these share.
     pub apart: Option<Arc<Apart>>,
+}
+
+/// In which order ranks of several processes are combined: those of each group, then the groups, each from the last to the first.
+/// So what a process can reduce by itself, where data goes in messages, is reduced first here, too (`hier::ordered`).
+#[derive(Default)]
+pub(crate) struct Groups {
+    /// The ranks of each process; processes are ordered by their first rank.
+    by_process: Vec<Vec<u32>>,
+    /// Runs of consecutive ranks of one process.
+    by_run: Vec<Vec<u32>>,
+}
+
+impl Groups {
+    /// Groups ranks, of which `home` gives the process.
+    pub fn new(size: u32, home: impl Fn(u32) -> u32) -> Self {
+        let mut found: Vec<(u32, Vec<u32>)> = Vec::new();
+        let mut by_run: Vec<Vec<u32>> = Vec::new();
+        for rank in 0..size {
+            match by_run.last_mut() {
+                Some(run) if home(run[0]) == home(rank) => run.push(rank),
+                _ => by_run.push(vec![rank]),
+            }
+            match found.iter_mut().find(|(process, _)| *process == home(rank)) {
+                Some((_, ranks)) => ranks.push(rank),
+                None => found.push((home(rank), vec![rank])),
+            }
+        }
+        Self { by_process: found.into_iter().map(|(_, ranks)| ranks).collect(), by_run }
+    }
+
+    /// Returns the groups, unless all are combined in rank order.
+    pub fn of(&self, is_commutative: bool) -> Option<&[Vec<u32>]> {
+        let groups = if is_commutative { &self.by_process } else { &self.by_run };
+        groups.iter().any(|group| group.len() > 1).then_some(&groups[..])
+    }
 }
 
 /// The parts of a state that all ranks see, in memory that several processes share.
@@ -179,6 +216,7 @@ impl Shared {
             context,
             size: size as u32,
             contiguous: shard_of.is_sorted(),
+            groups: Groups::default(),
             shard_of: shard_of.into(),
             members: members.into_iter().map(Vec::into_boxed_slice).collect(),
             rendezvous: Rendezvous::new(&populations),
@@ -199,8 +237,9 @@ impl Shared {
     }
 
     /// Creates the state of `size` ranks on several processes: each of these has its own, with the same `common` parts.
-    pub fn common(size: u32, common: Common, apart: Arc<Apart>) -> Self {
+    pub fn common(size: u32, common: Common, groups: Groups, apart: Arc<Apart>) -> Self {
         Self {
+            groups,
             rendezvous: Rendezvous::at(common.words, size),
             lines: common.lines.map(|lines| Lines::at(lines, common.sleepers)),
             published: Place::from(common.published),
@@ -235,9 +274,11 @@ impl Shared {
         schedule
     }
 
-    /// Tells whether a rank has entered a round.
+    /// Tells whether a rank has left something that others will look for: it has entered a round, or begun an operation, of
+    /// which it may know nothing any more.
     fn is_used(&self) -> bool {
-        self.posts.get().is_some() || self.lines.as_ref().is_some_and(Lines::are_used)
+        let has_rounds = self.posts.get().is_some() || self.lines.as_ref().is_some_and(Lines::are_used);
+        has_rounds || self.board.lock().len() > 0
     }
 
     /// Returns what a rank has posted.
@@ -483,6 +524,22 @@ mod tests {
 
     fn enter(shared: &Shared) {
         shared.lines.as_ref().expect("few ranks").say(0, 1);
+    }
+
+    #[test]
+    fn ranks_are_grouped_by_process_and_in_runs_where_order_matters() {
+        let alone = Groups::new(4, |rank| rank);
+        assert!(alone.of(true).is_none() && alone.of(false).is_none());
+        let pairs = Groups::new(5, |rank| rank / 2);
+        assert_eq!(pairs.of(true), Some(&[vec![0, 1], vec![2, 3], vec![4]][..]));
+        assert_eq!(pairs.of(false), pairs.of(true));
+        let turns = Groups::new(4, |rank| rank % 2);
+        assert_eq!(turns.of(true), Some(&[vec![0, 2], vec![1, 3]][..]));
+        assert_eq!(turns.of(false), None);
+        assert_eq!(
+            Groups::new(4, |rank| [0, 1, 1, 0][rank as usize]).of(false),
+            Some(&[vec![0], vec![1, 2], vec![3]][..])
+        );
     }
 
     #[test]

@@ -117,3 +117,21 @@ fn different_operations_are_noticed_and_the_next_ones_are_right() {
         }
     });
 }
+
+#[test]
+fn what_a_rank_has_left_behind_counts_for_those_who_join_later() {
+    let join = |rank| Team::join_at((1 << 28) + 7, 2, rank, |_| 0);
+    let (mut values, mut sums) = ([[20], [22]], [0]);
+    let [mine, theirs] = &mut values;
+    let reduce = Operation { root: Root::Rank(1), operator: Some(sum()), ..Operation::new(Call::Reduce) };
+    let first = join(0);
+    let pending = first.start(&Operation { send: Buffers::Whole(data(mine)), ..reduce.clone() });
+    assert!(pending.advance(None), "it waits for nobody");
+    drop((pending, first));
+    let second = join(1);
+    let (send, receive) = (Buffers::Whole(data(theirs)), Buffers::Whole(data(&mut sums)));
+    let pending = second.start(&Operation { send, receive, ..reduce });
+    assert!(pending.advance(None), "all have come");
+    pending.result().unwrap();
+    assert_eq!(sums, [42]);
+}

@@ -113,6 +113,8 @@ impl Contents {
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Span {
     pub(crate) data: Option<(i64, i64)>,
+    /// Where the data ends with its padding, had it no markers.
+    pub(crate) padded: i64,
     pub(crate) markers: Option<(i64, i64)>,
     pub(crate) align: i64,
 }
@@ -120,6 +122,9 @@ pub(crate) struct Span {
 /// Collects the bounds, size and signature of a type under construction, in arithmetic that cannot overflow.
 pub(crate) struct Builder {
     pub(crate) data: Option<(i128, i128)>,
+    /// As far as the padding of the parts goes. Instances of a part lie an extent apart, so what follows a part's padding must
+    /// not begin within it, at whatever displacements the instances are.
+    padded: i128,
     pub(crate) markers: Option<(i128, i128)>,
     pub(crate) align: i64,
     size: i128,
@@ -153,6 +158,7 @@ impl Builder {
     pub(crate) fn new() -> Self {
         Self {
             data: None,
+            padded: i128::MIN,
             markers: None,
             align: 1,
             size: 0,
@@ -173,6 +179,7 @@ impl Builder {
         let span = &old.0.span;
         if let Some((first, last)) = span.data {
             widen(&mut self.data, low + i128::from(first), high + i128::from(last));
+            self.padded = self.padded.max(high + i128::from(span.padded));
         }
         if let Some((first, last)) = span.markers {
             widen(&mut self.markers, low + i128::from(first), high + i128::from(last));
@@ -220,8 +227,11 @@ impl Builder {
             None => None,
         };
         let lb = markers.map_or(true_lb, |m| m.0);
-        let padding = (self.align - true_extent % self.align) % self.align;
-        let ub = markers.map_or(i128::from(true_ub) + i128::from(padding), |m| i128::from(m.1));
+        let reach = fit(self.padded.max(i128::from(true_ub)), "upper bound")?;
+        let length = i128::from(reach) - i128::from(true_lb);
+        let align = i128::from(self.align);
+        let padded = i128::from(true_lb) + (length + align - 1) / align * align;
+        let ub = markers.map_or(padded, |m| i128::from(m.1));
         fit(ub, "upper bound")?;
         let extent = fit(ub - i128::from(lb), "extent")?;
         if self.nesting > MAX_NESTING {
@@ -251,7 +261,13 @@ impl Builder {
             layout,
             elements,
             external_size,
-            span: Span { data: self.data.map(|_| (true_lb, true_ub)), markers, align: self.align },
+            span: Span {
+                data: self.data.map(|_| (true_lb, true_ub)),
+                // Of a type with markers it may not fit, and is as far as there can be anything.
+                padded: i64::try_from(padded).unwrap_or(i64::MAX),
+                markers,
+                align: self.align,
+            },
             parts: self.parts,
             contents,
             nesting: self.nesting,
@@ -303,7 +319,7 @@ fn make_predefined(basic: Basic) -> Datatype {
         layout,
         elements: parts.len().max(1) as u64,
         external_size: basic.external_size(),
-        span: Span { data: Some((0, end)), markers: None, align },
+        span: Span { data: Some((0, end)), padded: extent, markers: None, align },
         parts,
         contents: Contents { combiner: c::MPI_COMBINER_NAMED, ..Contents::default() },
         nesting: 0,

@@ -1,62 +1,32 @@
 //! Comparing type signatures: which basic elements follow each other, whatever lies between them in memory.
 //!
-//! A signature may have more elements than could ever be written down, so it is compared by a hash of which that of
-//! a repetition and that of a prefix can be computed: the polynomial hash modulo 2^61 - 1. `hash(a b)` is `hash(a) ×
-//! BASE^length(b) + hash(b)`, and a power is computed by doubling. Two signatures whose hashes differ are searched for the
-//! first difference by halving the prefix that is compared.
+//! A signature may have more elements than could ever be written down, so it is compared by a [hash](hash) of which that of
+//! a repetition and that of a prefix can be computed; a power is computed by doubling. Two signatures whose hashes differ are
+//! searched for the first difference by halving the prefix that is compared.
+//!
+//! One that another process has written is compared in the same way (`tree`): exactly, unless it was too long to be written.
+//! Then its beginning is compared, and all of it if the other is not longer.
+
+mod hash;
+mod tree;
 
 use crate::basic::Basic;
 use crate::datatype::Datatype;
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::sync::Arc;
+use tree::Tree;
 use weft_base::constants::MPI_PACKED;
 
-const MODULUS: u64 = (1 << 61) - 1;
-const BASE: u64 = 0x0ec3_5ac6_9cb6_f2a7;
-
-fn multiply(a: u64, b: u64) -> u64 {
-    (u128::from(a) * u128::from(b) % u128::from(MODULUS)) as u64
-}
-
-/// The hash of a sequence, and `BASE` to its length.
-#[derive(Clone, Copy)]
-struct Hash {
-    value: u64,
-    power: u64,
-}
-
-impl Hash {
-    const EMPTY: Self = Self { value: 0, power: 1 };
-
-    fn of(basic: Basic) -> Self {
-        let mixed = (basic.index() as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 4;
-        Self { value: mixed % MODULUS, power: BASE % MODULUS }
-    }
-
-    fn then(self, next: Self) -> Self {
-        Self {
-            value: (multiply(self.value, next.power) + next.value) % MODULUS,
-            power: multiply(self.power, next.power),
-        }
-    }
-
-    fn times(self, mut count: u64) -> Self {
-        let (mut result, mut doubled) = (Self::EMPTY, self);
-        while count > 0 {
-            if count & 1 == 1 {
-                result = result.then(doubled);
-            }
-            doubled = doubled.then(doubled);
-            count >>= 1;
-        }
-        result
-    }
-}
-
-/// The elements of `count` instances of a type.
+/// The elements of a message or buffer.
 #[derive(Clone, Debug)]
-pub struct Signature {
-    datatype: Datatype,
-    count: u64,
+pub struct Signature(Form);
+
+#[derive(Clone, Debug)]
+enum Form {
+    /// So many instances of a type.
+    Here { datatype: Datatype, count: u64 },
+    /// What another process has written.
+    Read(Arc<Tree>),
 }
 
 /// Where two signatures differ first.
@@ -68,134 +38,125 @@ pub struct Difference {
     pub first: Option<Basic>,
     /// That of the second.
     pub second: Option<Basic>,
+    /// Whether it is there; else it is there or further on, and what the elements are is not known.
+    pub is_exact: bool,
+}
+
+impl Difference {
+    /// Says where it is, and what the elements are: by `first` and `second`, what each is (`as {} sent`).
+    pub fn describe(&self, say: impl FnOnce(&str, &str) -> String) -> String {
+        let name = |basic: Option<Basic>| basic.map_or("nothing", Basic::name);
+        match self.is_exact {
+            true => format!("element {} {}", self.at, say(name(self.first), name(self.second))),
+            false => format!("an element after the first {} is of another type, or missing", self.at),
+        }
+    }
 }
 
 impl std::fmt::Display for Difference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let name = |basic: Option<Basic>| basic.map_or("nothing", Basic::name);
-        write!(f, "element {} is {} here and {} there", self.at, name(self.first), name(self.second))
+        f.write_str(&self.describe(|first, second| format!("is {first} here and {second} there")))
     }
-}
-
-/// Hashes of the types met in one comparison, by address: a type may be part of another in many places.
-type Memory = HashMap<usize, Hash>;
-
-fn whole(datatype: &Datatype, memory: &mut Memory) -> Hash {
-    let parts = &datatype.0.parts;
-    if parts.is_empty() {
-        return datatype.basic().filter(|_| datatype.size() > 0).map_or(Hash::EMPTY, Hash::of);
-    }
-    let address = core::ptr::from_ref(&*datatype.0) as usize;
-    if let Some(known) = memory.get(&address) {
-        return *known;
-    }
-    let hash =
-        parts.iter().fold(Hash::EMPTY, |hash, (part, copies)| hash.then(whole(part, memory).times(*copies)));
-    memory.insert(address, hash);
-    hash
-}
-
-/// Returns the hash of the first `length` elements of a repeated type.
-fn prefix(datatype: &Datatype, length: u64, memory: &mut Memory) -> Hash {
-    let each = datatype.elements();
-    if each == 0 {
-        return Hash::EMPTY;
-    }
-    let mut hash = whole(datatype, memory).times(length / each);
-    let mut rest = length % each;
-    for (part, copies) in &datatype.0.parts {
-        let held = part.elements() * copies;
-        if rest < held {
-            return hash.then(prefix(part, rest, memory));
-        }
-        hash = hash.then(whole(part, memory).times(*copies));
-        rest -= held;
-    }
-    hash
-}
-
-/// Returns an element of a repeated type.
-fn element(datatype: &Datatype, index: u64) -> Option<Basic> {
-    let mut rest = index.checked_rem(datatype.elements())?;
-    if datatype.0.parts.is_empty() {
-        return datatype.basic();
-    }
-    for (part, copies) in &datatype.0.parts {
-        let held = part.elements() * copies;
-        if rest < held {
-            return element(part, rest);
-        }
-        rest -= held;
-    }
-    None
 }
 
 impl Signature {
+    /// The most bytes that [`Signature::write`] appends.
+    pub const MOST: usize = tree::MOST;
+
     /// Describes `count` instances of a type.
     pub fn new(datatype: &Datatype, count: u64) -> Self {
-        Self { datatype: datatype.clone(), count }
+        Self(Form::Here { datatype: datatype.clone(), count })
     }
 
-    /// Returns the number of elements.
-    pub fn elements(&self) -> u64 {
-        self.count.saturating_mul(self.datatype.elements())
+    fn tree(&self) -> Cow<'_, Tree> {
+        match &self.0 {
+            Form::Here { datatype, count } => Cow::Owned(Tree::of(datatype, *count)),
+            Form::Read(tree) => Cow::Borrowed(tree),
+        }
     }
 
-    /// Returns the element at a place.
-    pub fn element(&self, index: u64) -> Option<Basic> {
-        if index < self.elements() { element(&self.datatype, index) } else { None }
+    /// Writes it for another process: appends at most [`Signature::MOST`] bytes.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        self.tree().write(out);
+    }
+
+    /// Reads what another process has written, and moves `bytes` to what follows it. Returns nothing if it is none.
+    pub fn read(bytes: &mut &[u8]) -> Option<Self> {
+        Tree::read(bytes).map(|tree| Self(Form::Read(Arc::new(tree))))
     }
 
     /// Tells whether it is packed data, which matches everything.
     fn is_packed(&self) -> bool {
-        self.datatype.basic().is_some_and(|basic| basic.handle() == MPI_PACKED)
+        let basic = match &self.0 {
+            Form::Here { datatype, .. } => datatype.basic(),
+            Form::Read(tree) => tree.only(),
+        };
+        basic.is_some_and(|basic| basic.handle() == MPI_PACKED)
     }
 
+    /// Tells whether it is of the same type for sure, without looking into it.
     fn is_plainly(&self, other: &Self) -> bool {
-        let basic = |s: &Self| s.datatype.basic().filter(|basic| basic.pair().is_none());
-        self.datatype.same(&other.datatype) || (basic(self).is_some() && basic(self) == basic(other))
+        let (Form::Here { datatype: mine, .. }, Form::Here { datatype: others, .. }) = (&self.0, &other.0)
+        else {
+            return false;
+        };
+        let basic = |datatype: &Datatype| datatype.basic().filter(|basic| basic.pair().is_none());
+        mine.same(others) || (basic(mine).is_some() && basic(mine) == basic(others))
     }
 
     /// Finds where a message of this signature and a receive of `other` differ; the receive may have more elements.
     pub fn differs_in_message(&self, other: &Self) -> Option<Difference> {
-        let common = self.elements().min(other.elements());
         if self.is_plainly(other) || self.is_packed() || other.is_packed() {
             return None;
         }
-        let mut memory = Memory::new();
-        let mut differ = |length: u64| {
-            let (a, b) =
-                (prefix(&self.datatype, length, &mut memory), prefix(&other.datatype, length, &mut memory));
-            a.value != b.value
-        };
-        if !differ(common) {
-            return None;
-        }
-        let (mut same, mut different) = (0, common);
-        while different - same > 1 {
-            let middle = same + (different - same) / 2;
-            if differ(middle) {
-                different = middle;
-            } else {
-                same = middle;
-            }
-        }
-        Some(Difference { at: same, first: self.element(same), second: other.element(same) })
+        difference(&self.tree(), &other.tree())
     }
 
     /// Finds where two signatures that must be equal differ.
     pub fn differs(&self, other: &Self) -> Option<Difference> {
-        let (mine, others) = (self.elements(), other.elements());
-        let packed = self.is_packed() || other.is_packed();
-        self.differs_in_message(other).or_else(|| {
-            let at = mine.min(others);
-            (mine != others && !packed).then(|| Difference {
-                at,
-                first: self.element(at),
-                second: other.element(at),
-            })
+        if self.is_packed() || other.is_packed() {
+            return None;
+        }
+        let (one, two) = (self.tree(), other.tree());
+        let found = if self.is_plainly(other) { None } else { difference(&one, &two) };
+        found.or_else(|| {
+            let at = one.elements().min(two.elements());
+            let (first, second) = (one.element(at), two.element(at));
+            // Where the longer one goes on is not always known.
+            let is_exact = first.is_some() != second.is_some();
+            (one.elements() != two.elements()).then_some(Difference { at, first, second, is_exact })
         })
     }
+}
+
+/// Finds the first element in which two sequences differ, as far as both go.
+fn difference(one: &Tree, other: &Tree) -> Option<Difference> {
+    let common = one.elements().min(other.elements());
+    let known = one.known().min(other.known());
+    let differ = |length: u64| Some(one.prefix(length)? != other.prefix(length)?);
+    let (mut same, mut different) = (0, common);
+    match differ(common) {
+        Some(false) => return None,
+        Some(true) => {}
+        // One of them goes on, and how is not known.
+        None if differ(known) == Some(true) => different = known,
+        None => return None,
+    }
+    while different - same > 1 {
+        let middle = same + (different - same) / 2;
+        let (middle, is_different) = match differ(middle) {
+            Some(is_different) => (middle, is_different),
+            None if same < known && known < different => (known, differ(known) == Some(true)),
+            None => return Some(Difference { at: same, first: None, second: None, is_exact: false }),
+        };
+        if is_different {
+            different = middle;
+        } else {
+            same = middle;
+        }
+    }
+    let (first, second) = (one.element(same), other.element(same));
+    Some(Difference { at: same, first, second, is_exact: first.is_some() && second.is_some() })
 }
 
 #[cfg(test)]
@@ -238,7 +199,8 @@ mod tests {
             }
         }
         let mut out = Vec::new();
-        (0..signature.count).for_each(|_| walk(&signature.datatype, &mut out));
+        let Form::Here { datatype, count } = &signature.0 else { unreachable!("written by another") };
+        (0..*count).for_each(|_| walk(datatype, &mut out));
         out
     }
 
@@ -247,7 +209,7 @@ mod tests {
         fn differences_are_where_lists_differ((a, b, n, m) in (types(), types(), 0..4u64, 0..4u64)) {
             let (first, second) = (Signature::new(&a, n), Signature::new(&b, m));
             let (x, y) = (list(&first), list(&second));
-            prop_assert_eq!(first.elements(), x.len() as u64);
+            prop_assert_eq!(first.tree().elements(), x.len() as u64);
             let common = x.len().min(y.len());
             let place = (0..common).find(|&i| x[i] != y[i]);
             prop_assert_eq!(first.differs_in_message(&second).map(|d| d.at as usize), place);
@@ -259,6 +221,82 @@ mod tests {
                 prop_assert_eq!(found.second, y.get(found.at as usize).copied());
             }
         }
+
+        #[test]
+        fn what_is_written_differs_where_the_signature_does((a, b, n, m) in (types(), types(), 0..4u64, 0..4u64)) {
+            let (first, second) = (Signature::new(&a, n), Signature::new(&b, m));
+            let (read, all) = (read(&second), read(&first));
+            prop_assert_eq!(first.differs(&read), first.differs(&second));
+            prop_assert_eq!(read.differs(&first), second.differs(&first));
+            prop_assert_eq!(all.differs_in_message(&read), first.differs_in_message(&second));
+        }
+
+        #[test]
+        fn whatever_is_read_can_be_compared(
+            nodes in proptest::collection::vec(
+                prop_oneof![
+                    any::<u8>().prop_map(|basic| vec![0, basic]),
+                    proptest::collection::vec((0..8u8, any::<u8>()), 0..4).prop_map(|parts| {
+                        let numbers = parts.iter().flat_map(|&(part, copies)| [part, copies | 0x80, 0xff, 0x7f]);
+                        [1, parts.len() as u8].into_iter().chain(numbers).collect()
+                    }),
+                    any::<[u8; 4]>().prop_map(|bytes| [2].into_iter().chain(bytes).collect()),
+                    any::<[u8; 6]>().prop_map(Vec::from),
+                ],
+                0..12,
+            ),
+            (other, count, cut) in (types(), 0..1000u64, any::<usize>()),
+        ) {
+            let mut bytes = vec![nodes.len() as u8];
+            bytes.extend(nodes.concat());
+            let bytes = &bytes[..bytes.len() - (cut % 4 == 0) as usize * (cut % bytes.len())];
+            if let Some(signature) = Signature::read(&mut &*bytes) {
+                let other = Signature::new(&other, count);
+                let _ = (signature.differs(&other), other.differs_in_message(&signature));
+                prop_assert_eq!(signature.differs(&signature.clone()), None);
+                let again = read(&signature);
+                prop_assert_eq!(again.differs(&signature), None);
+            }
+        }
+    }
+
+    /// What another process makes of a signature.
+    fn read(signature: &Signature) -> Signature {
+        let mut bytes = Vec::new();
+        signature.write(&mut bytes);
+        assert!(bytes.len() <= Signature::MOST, "{} bytes", bytes.len());
+        bytes.push(7);
+        let mut rest = &bytes[..];
+        let read = Signature::read(&mut rest).expect("it was written");
+        assert_eq!(rest, [7]);
+        read
+    }
+
+    #[test]
+    fn one_too_long_to_be_written_is_compared_as_far_as_it_is_known() {
+        // In each record another field comes twice.
+        let record = |odd: usize| {
+            let lengths: Vec<i64> = (0..400).map(|i| if i == odd { 2 } else { 1 }).collect();
+            let places: Vec<i64> = (0..400).map(|i| 16 * i).collect();
+            let kinds: Vec<_> = (0..400u16).map(|i| basic((i % 2) as u8)).collect();
+            Datatype::structure(&lengths, &places, &kinds).unwrap()
+        };
+        let of = |odd, count| Signature::new(&record(odd), count);
+        let (sent, early) = (read(&of(350, 10)), of(3, 10));
+        assert_eq!(sent.differs(&of(350, 10)), None);
+        assert_eq!(sent.differs_in_message(&of(350, 11)), None);
+        assert_eq!(sent.differs_in_message(&of(350, 9)), None);
+        let found = sent.differs_in_message(&early).expect("they differ");
+        assert_eq!((found.at, found.is_exact), (4, true));
+        let found = sent.differs_in_message(&of(200, 10)).expect("they differ");
+        assert!(!found.is_exact && found.at >= 30 && found.at <= 201, "{found}");
+        assert!(found.to_string().contains("is of another type, or missing"), "{found}");
+        let longer = of(350, 11);
+        let found = sent.differs(&longer).expect("one is longer");
+        assert_eq!((found.at, found.is_exact), (4010, true));
+        assert!(!read(&longer).differs(&of(350, 10)).expect("one is longer").is_exact);
+        // A message that is longer than its receive, in what of it is known.
+        assert!(sent.differs_in_message(&of(3, 9)).is_some());
     }
 
     #[test]

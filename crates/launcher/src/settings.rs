@@ -5,7 +5,7 @@ use crate::install::Installation;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use weft_base::collectives::{Entry, Table};
-use weft_base::settings::{COLLECTIVE_TABLE, COLLECTIVES, Origin, Resolved, Setting, Source, gather};
+use weft_base::settings::{COLLECTIVE_TABLE, COLLECTIVES, Kind, Origin, Resolved, Setting, Source, gather};
 
 /// The value of every setting.
 #[derive(Debug)]
@@ -57,7 +57,8 @@ impl Settings {
     /// # Errors
     /// As [`Settings::collectives`].
     pub fn changed(&self) -> Result<Vec<(String, String)>, Stop> {
-        let told = self.0.iter().filter(|r| r.source != Source::Default && !r.setting.is_text());
+        let is_table = |setting: &Setting| matches!(setting.kind, Kind::Rows | Kind::RowsFile);
+        let told = self.0.iter().filter(|r| r.source != Source::Default && !is_table(r.setting));
         let mut told: Vec<_> =
             told.map(|resolved| (resolved.setting.name.to_owned(), resolved.text.clone())).collect();
         let rows = self.collectives()?.changes();
@@ -124,4 +125,24 @@ pub fn describe_collectives(installation: &Installation) -> Result<String, Stop>
         let _ = writeln!(text, "{:<56}# {source}", row.to_string());
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers, texts and rows: whatever is given reaches the node processes, and a table by its rows.
+    #[test]
+    fn what_is_given_is_told() {
+        let nowhere = || PathBuf::from("/nonexistent");
+        let [prefix, bin, lib, include, node] = core::array::from_fn(|_| nowhere());
+        let installation = Installation { prefix, bin, lib, include, node };
+        let given = [("net-include", "10.0.0.0/8"), ("spins", "7"), ("collectives", "bcast: in-place @1K-")];
+        let given = given.map(|(name, value)| (name.into(), value.into(), "--set".into()));
+        let told = settle(&installation, given.into()).unwrap().changed().unwrap();
+        let value = |name: &str| told.iter().find(|(known, _)| known == name).map(|(_, value)| &**value);
+        assert_eq!((value("net-include"), value("spins")), (Some("10.0.0.0/8"), Some("7")));
+        assert!(value("collectives").is_some_and(|rows| rows.contains("in-place")), "{told:?}");
+        assert_eq!(value("net-exclude"), None);
+    }
 }

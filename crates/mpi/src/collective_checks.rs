@@ -2,81 +2,27 @@
 //! the ranks that have come to it already.
 //!
 //! The functions have the arguments of the blocking procedures, and stand before the nonblocking and persistent ones, too.
-//! What is shown is said by the description of the call ([`Arguments`]).
+//! What is shown is said by the description of the call ([`Arguments`]). Ranks of several processes are compared by that of the
+//! communicator's first rank (`weft_coll::Shown`), and what they show is written for it (`collective_shown`).
 //! What they cannot make sense of they leave to the procedure's own checks.
 
 use crate::collective_arguments::{Argument, Arguments, Elements};
 use crate::collective_forms::{with_collectives, with_neighborhoods};
+pub(crate) use crate::collective_shown::{Place, Shown, Side};
 use crate::collectives::*;
 use crate::communicators::Communicator;
 use crate::neighborhoods::Neighborhood;
 use crate::process::Process;
 use crate::reductions::{Amount, Reduction};
 use core::ffi::{c_int, c_void};
-use std::collections::HashMap;
+use std::any::Any;
 use std::sync::Arc;
 use weft_base::abi::{self, Aint, Count};
 use weft_base::constants::*;
 use weft_base::finding::Finding;
-use weft_base::site::{self, Site};
 use weft_base::{Counts, In};
 use weft_coll::Call;
-use weft_datatype::{Basic, Difference, Signature};
-
-/// What one side of an operation is, for each rank that the caller exchanges data with.
-pub(crate) enum Side {
-    Nobody,
-    /// The same for every rank.
-    Everybody(Signature),
-    /// For one rank only.
-    One(u32, Signature),
-    /// For each rank its own; none where an argument makes no sense.
-    Each(Vec<Option<Signature>>),
-    /// For each edge to or from a neighbor, which both ends know by the same number among the edges of the two.
-    Edges(HashMap<(u32, usize), Signature>),
-}
-
-impl Side {
-    /// Returns what it is for a rank, on an edge if the operation is one among neighbors.
-    pub fn of(&self, rank: u32, edge: usize) -> Option<&Signature> {
-        match self {
-            Self::Nobody => None,
-            Self::Everybody(signature) => Some(signature),
-            Self::One(only, signature) => (*only == rank).then_some(signature),
-            Self::Each(all) => all.get(rank as usize)?.as_ref(),
-            Self::Edges(all) => all.get(&(rank, edge)),
-        }
-    }
-
-    /// Returns one more than the number of the last edge that a rank may have.
-    fn edges(&self) -> usize {
-        match self {
-            Self::Edges(all) => all.keys().map(|(_, edge)| edge + 1).max().unwrap_or(0),
-            _ => 1,
-        }
-    }
-}
-
-/// What a rank shows to the others.
-pub(crate) struct Shown {
-    call: &'static str,
-    site: Option<&'static Site>,
-    pub root: Option<c_int>,
-    /// The operation of a reduction: its handle if it is predefined; whether it commutes.
-    pub operation: Option<(usize, bool)>,
-    /// What must be the same at all ranks.
-    pub common: Option<Signature>,
-    pub sends: Side,
-    pub receives: Side,
-}
-
-impl Shown {
-    fn new(call: &'static str) -> Self {
-        let call = call.strip_suffix("_c").unwrap_or(call);
-        let (sends, receives) = (Side::Nobody, Side::Nobody);
-        Self { call, site: site::current(), root: None, operation: None, common: None, sends, receives }
-    }
-}
+use weft_datatype::{Difference, Signature};
 
 /// The rank and communicator of a call.
 pub(crate) struct Caller<'a> {
@@ -152,13 +98,6 @@ impl Caller<'_> {
     }
 }
 
-/// A rank of a communicator, by its number among those of its side.
-#[derive(Clone, Copy)]
-struct Place {
-    is_left: bool,
-    rank: u32,
-}
-
 /// Compares a call with those of the other ranks of its communicator that have come to it.
 fn compare(call: &'static str, arguments: &impl Arguments) {
     let Ok(process) = Process::current() else { return };
@@ -166,52 +105,69 @@ fn compare(call: &'static str, arguments: &impl Arguments) {
     let communicator: &Communicator = &communicator;
     let values = &communicator.values;
     let caller = Caller { process, communicator, rank: values.rank };
-    let mut mine = Shown::new(call);
+    let place = Place { is_left: values.is_left, rank: values.rank };
+    let mut mine = Shown::new(call, process.world_rank, place, values.is_inter());
     arguments.show(&caller, &mut mine);
     mine.root = mine.root.filter(|&value| root(communicator, value).is_ok());
-    let mine = Arc::new(mine);
-    let me = Place { is_left: values.is_left, rank: values.rank };
-    let (everyone, _) = values.everyone();
-    let left = if me.is_left { values.size() } else { values.peers().size() };
-    // What must be the same at all ranks is compared with the first that came; between two groups, where ranks may say
-    // nothing of it, with all until a difference is found.
-    let mut looks = true;
-    communicator.team.show(&mine, |number, other: &Shown| {
-        let there = match values.is_inter() && number >= left {
-            true => Place { is_left: false, rank: number - left },
-            false => Place { is_left: true, rank: number },
-        };
-        let report = |message: String, roles: [&str; 2]| {
-            Finding::new(process.world_rank, message)
-                .call(format!("rank {} {}", everyone.world_rank(number), roles[0]), other.site)
-                .call(format!("rank {} {}", process.world_rank, roles[1]), mine.site)
-                .report();
-        };
-        if looks {
-            looks = !same((other, there), (&mine, me), report) && values.is_inter();
+    communicator.team.show(Arc::new(mine));
+}
+
+impl weft_coll::Shown for Shown {
+    fn look_at(&self, earlier: &[Arc<dyn weft_coll::Shown>]) {
+        // What must be the same at all ranks is compared with the first that came; between two groups, where ranks may say
+        // nothing of it, with all until a difference is found.
+        let mut looks = true;
+        for other in earlier {
+            let Some(other) = (&**other as &dyn Any).downcast_ref::<Self>() else { continue };
+            let report = |message: String, roles: [&str; 2]| {
+                Finding::new(self.world_rank, message)
+                    .call(format!("rank {} {}", other.world_rank, roles[0]), other.site)
+                    .call(format!("rank {} {}", self.world_rank, roles[1]), self.site)
+                    .report();
+            };
+            if looks {
+                looks = !same(other, self, report) && self.is_inter;
+            }
+            self.look_at_data(other, report);
         }
-        if other.call != mine.call || (values.is_inter() && me.is_left == there.is_left) {
+    }
+
+    fn write(&self) -> Vec<u8> {
+        self.written()
+    }
+}
+
+/// Reads what a rank of another process shows.
+pub(crate) fn read(bytes: &[u8]) -> Option<Arc<dyn weft_coll::Shown>> {
+    Some(Arc::new(Shown::read(bytes)?))
+}
+
+impl Shown {
+    /// Compares what the rank and another one in the same call send to each other.
+    fn look_at_data(&self, other: &Self, report: impl Fn(String, [&str; 2])) {
+        let (me, there) = (self.place, other.place);
+        if other.call != self.call || (self.is_inter && me.is_left == there.is_left) {
             return;
         }
         let ways = [
-            (&other.sends, me.rank, &mine.receives, there.rank, ["sends", "receives"]),
-            (&mine.sends, there.rank, &other.receives, me.rank, ["receives", "sends"]),
+            (&other.sends, me.rank, &self.receives, there.rank, ["sends", "receives"]),
+            (&self.sends, there.rank, &other.receives, me.rank, ["receives", "sends"]),
         ];
         for (sends, target, receives, source, roles) in ways {
-            for edge in 0..sends.edges() {
+            for edge in sends.edges() {
                 if let (Some(sent), Some(expected)) = (sends.of(target, edge), receives.of(source, edge))
                     && let Some(difference) = sent.differs(expected)
                 {
                     let message = format!(
                         "count or datatype of {} differ between sender and receiver: {}",
-                        mine.call,
+                        self.call,
                         describe_difference(&difference, "sent", "received")
                     );
                     report(message, roles);
                 }
             }
         }
-    });
+    }
 }
 
 /// Tells whether two ranks mean the same root.
@@ -228,8 +184,8 @@ fn agree(one: (c_int, Place), other: (c_int, Place)) -> bool {
 }
 
 /// Reports a difference in what must be the same; tells whether there is one.
-fn same(other: (&Shown, Place), mine: (&Shown, Place), report: impl Fn(String, [&str; 2])) -> bool {
-    let ((other, there), (mine, here)) = (other, mine);
+fn same(other: &Shown, mine: &Shown, report: impl Fn(String, [&str; 2])) -> bool {
+    let (there, here) = (other.place, mine.place);
     if other.call != mine.call {
         report("ranks of one communicator are in different collective calls".into(), ["is", "is"]);
     } else if let (Some(theirs), Some(ours)) = (other.root, mine.root)
@@ -261,10 +217,9 @@ fn same(other: (&Shown, Place), mine: (&Shown, Place), report: impl Fn(String, [
 }
 
 fn describe_difference(difference: &Difference, first: &str, second: &str) -> String {
-    let name = |basic: Option<Basic>| basic.map_or("nothing", Basic::name);
-    let (one, other) = (name(difference.first), name(difference.second));
-    format!("element {} is {one} where {first} and {other} where {second}", difference.at)
-        .replace("where at", "at")
+    let place =
+        difference.describe(|one, other| format!("is {one} where {first} and {other} where {second}"));
+    place.replace("where at", "at")
 }
 
 macro_rules! checks {

@@ -66,10 +66,11 @@ impl Work for Generalized {
         (status, from_callback(code, "the query function of a generalized request"))
     }
 
-    /// Ends with the error of the last callback, as the standard wants it: that of the free function.
+    /// Ends with the error of the last callback that had one. The standard wants what the last returned, the free function;
+    /// but where that has worked, the error of the query function would be lost.
     fn finish(&self) -> (Status, Result) {
-        let (status, _) = self.status();
-        (status, self.discard())
+        let (status, queried) = self.status();
+        (status, self.discard().and(queried))
     }
 
     fn discard(&self) -> Result {

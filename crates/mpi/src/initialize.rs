@@ -2,7 +2,7 @@
 
 use crate::messages::Messages;
 use crate::process::{FINALIZED, INITIALIZED, NOT_INITIALIZED, Process};
-use crate::{check, checking, communicators, host, spawning};
+use crate::{check, checking, communicators, host, nodes, spawning};
 use core::ffi::{c_char, c_int};
 use weft_base::constants::*;
 use weft_base::{Error, Out, Result, abi};
@@ -91,6 +91,7 @@ pub fn finalize() -> Result {
     let world = process.communicator(MPI_COMM_WORLD)?;
     let deleted = deleted.and(world.attributes.delete_at_end(MPI_COMM_WORLD.0));
     let parted = communicators::part(process);
+    nodes::await_heard();
     // Peers may still need this rank's buffers (a rendezvous send whose request was freed).
     world.team.barrier()?;
     checking::report_left(process);

@@ -15,6 +15,7 @@ pub mod checking;
 mod collective_arguments;
 pub mod collective_checks;
 pub(crate) mod collective_forms;
+mod collective_shown;
 pub(crate) mod collectives;
 pub mod communicators;
 mod contexts;

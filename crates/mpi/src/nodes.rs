@@ -4,6 +4,7 @@ use crate::process::Process;
 use std::sync::OnceLock;
 use std::time::Duration;
 use weft_base::Result;
+use weft_base::settings::is_checking;
 use weft_coll::Team;
 use weft_coll::hier::Exchange;
 use weft_comm::Group;
@@ -28,6 +29,9 @@ pub fn install(nodes: &'static Nodes, host_of: impl Fn(Node) -> u32) {
 fn begin(nodes: &'static Nodes, host_of: impl Fn(Node) -> u32) {
     let exchange = EXCHANGE.get_or_init(|| Exchange::serve(nodes, host_of));
     exchange.take_notes(crate::contexts::come_back);
+    if is_checking() {
+        exchange.look_at_shown(crate::collective_checks::read);
+    }
     let _ = NODES.set(nodes);
     weft_sched::set_source(&Outside, nodes.device().is_crowded());
     // Without the threads of further devices messages wait until a rank polls; nothing else depends on them.
@@ -111,6 +115,13 @@ pub(crate) fn note(node: Node, block: u64) {
     }
 }
 
+/// In checking mode, waits until what ranks here have shown of their collective calls to other processes has been heard.
+pub(crate) fn await_heard() {
+    if let Some(exchange) = EXCHANGE.get().filter(|_| is_checking()) {
+        exchange.await_heard();
+    }
+}
+
 /// Joins the ranks of a communicator for collective operations, wherever they are.
 pub(crate) fn join(context: u32, size: u32, rank: u32, world_rank: impl Fn(u32) -> u32) -> Team {
     match EXCHANGE.get() {
@@ -141,6 +152,10 @@ impl Source for Outside {
 
     fn is_streaming(&self) -> bool {
         nodes().is_some_and(|nodes| nodes.device().is_streaming())
+    }
+
+    fn polls(&self) -> Option<u32> {
+        nodes()?.device().polls()
     }
 
     fn rest(&self) -> Option<Traffic> {

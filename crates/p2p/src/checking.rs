@@ -1,7 +1,8 @@
 //! Checking mode: what is compared when a message is matched, and which buffers of a rank are in use.
 //!
 //! Nothing here runs unless [`is_checking`]. In checking mode there are no rings, and every send that does not find its
-//! receive keeps its datatype and the place of its call, so all messages meet their receives in two places of `engine`.
+//! receive keeps its datatype and the place of its call, so all messages meet their receives in two places of `engine`. To
+//! another node process a message takes both with it ([`Origin::write`]), in front of its data; see the page of `remote`.
 #![allow(unsafe_code)] // Reads buffers of sends in progress, and the datatypes they name.
 
 use crate::endpoint::{Endpoint, Payload};
@@ -45,7 +46,59 @@ impl Origin {
     }
 }
 
+/// The most bytes of a written origin.
+pub(crate) const WRITTEN: usize = 2 + Signature::MOST + Site::WRITTEN;
+
+impl Origin {
+    /// Describes data that goes to another node process, as bytes; nothing if there is nothing to be compared.
+    #[cold]
+    #[inline(never)]
+    pub fn written(buffer: &Buffer) -> Option<Vec<u8>> {
+        let origin = Self::of(buffer, None);
+        origin.signature.is_some().then(|| {
+            // How long it is comes first.
+            let mut out = vec![0; 2];
+            origin.write(&mut out);
+            let length = out.len() as u16 - 2;
+            out[..2].copy_from_slice(&length.to_le_bytes());
+            out
+        })
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        if let Some(signature) = &self.signature {
+            signature.write(out);
+        }
+        if let Some(site) = self.site {
+            site.write(out);
+        }
+    }
+
+    /// Divides what has come from another node process into what its sender has written and the data. Returns nothing if it
+    /// is not that. A node process that does not check has no use for the first.
+    pub fn split(bytes: &[u8]) -> Option<(Option<Self>, &[u8])> {
+        let (length, rest) = bytes.split_first_chunk::<2>()?;
+        let (written, data) = rest.split_at_checked(u16::from_le_bytes(*length).into())?;
+        let origin = if is_checking() { Some(Self::read(written)?) } else { None };
+        Some((origin, data))
+    }
+
+    fn read(mut bytes: &[u8]) -> Option<Self> {
+        let signature = Signature::read(&mut bytes)?;
+        let mut origin = Self { signature: Some(signature), site: None };
+        if !bytes.is_empty() {
+            origin.site = site::read(&mut bytes)?;
+        }
+        bytes.is_empty().then_some(origin)
+    }
+}
+
 impl Kept {
+    /// Keeps data that has come from another node process.
+    pub fn far(data: &[u8], origin: Origin) -> Box<Self> {
+        Box::new(Self { data: data.into(), origin })
+    }
+
     /// Copies the data of a send that found no receive.
     ///
     /// # Safety
@@ -63,6 +116,20 @@ impl Kept {
 #[inline(never)]
 pub(crate) fn look(me: &Endpoint, buffer: &Buffer, writes: bool) {
     me.requests().pending.look(me.rank(), buffer, writes);
+}
+
+/// Compares a message of another node process with the receive that it has found.
+#[cold]
+#[inline(never)]
+pub(crate) fn arrived(rank: u32, envelope: &Envelope, sent: &Origin, receive: &Operation) {
+    matched(rank, envelope, sent, &Origin::of(&receive.buffer(), receive.site()));
+}
+
+/// Compares a message of another node process with the receive of the calling thread that has found it.
+#[cold]
+#[inline(never)]
+pub(crate) fn found(rank: u32, envelope: &Envelope, sent: &Origin, buffer: &Buffer) {
+    matched(rank, envelope, sent, &Origin::of(buffer, None));
 }
 
 /// Compares a send of the calling thread with the posted receive it has found.
@@ -97,18 +164,17 @@ pub(crate) unsafe fn kept(data: &Buffer) -> Payload {
 pub(crate) fn matched(rank: u32, envelope: &Envelope, send: &Origin, receive: &Origin) {
     let (Some(sent), Some(expected)) = (&send.signature, &receive.signature) else { return };
     if let Some(difference) = sent.differs_in_message(expected) {
-        let name = |basic: Option<weft_datatype::Basic>| basic.map_or("nothing", weft_datatype::Basic::name);
-        let message = format!(
-            "the datatypes of a message and its receive differ: element {} was sent as {} and received as {}",
-            difference.at,
-            name(difference.first),
-            name(difference.second)
-        );
-        Finding::new(rank, message)
-            .call(format!("sent by rank {} with tag {}", envelope.source, envelope.tag), send.site)
+        let where_it_is =
+            difference.describe(|sent, expected| format!("was sent as {sent} and received as {expected}"));
+        Finding::new(rank, format!("the datatypes of a message and its receive differ: {where_it_is}"))
+            .call(sent_by(envelope), send.site)
             .call(format!("received by rank {rank}"), receive.site)
             .report();
     }
+}
+
+fn sent_by(envelope: &Envelope) -> String {
+    format!("sent by rank {} with tag {}", crate::remote::sender(envelope), envelope.tag)
 }
 
 /// A buffer in use.
@@ -310,7 +376,8 @@ impl Endpoint {
             // Odd contexts are the library's own.
             if envelope.context % 2 == 0 {
                 let site = match &message.payload {
-                    Payload::Checked(kept) => kept.origin.site,
+                    Payload::Checked(kept) | Payload::FarChecked { kept, .. } => kept.origin.site,
+                    Payload::Far(_, Some(origin)) => origin.site,
                     Payload::Remote(send) => send.get().site(),
                     _ => None,
                 };
@@ -318,9 +385,8 @@ impl Endpoint {
             }
         });
         for (envelope, bytes, site) in messages {
-            let role = format!("sent by rank {} with tag {}", envelope.source, envelope.tag);
             let message = format!("a message of {bytes} bytes was never received");
-            Finding::new(self.rank(), message).call(role, site).report();
+            Finding::new(self.rank(), message).call(sent_by(&envelope), site).report();
         }
         for site in self.buffers.left() {
             let message = "a buffer for buffered sends was never detached";
@@ -332,7 +398,43 @@ impl Endpoint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weft_base::constants::MPI_INT;
+    use proptest::prelude::*;
+    use weft_base::constants::{MPI_DOUBLE, MPI_INT};
+    use weft_base::job::Place;
+
+    #[test]
+    fn what_a_message_says_is_heard() {
+        let int = Datatype::predefined(MPI_INT).expect("predefined");
+        let place = Place { call: "MPI_Isend".into(), offset: 4711, file: "here/a.out".into() };
+        let site = site::elsewhere(place.clone());
+        let sent = Origin { signature: Some(Signature::new(int, 5)), site };
+        let mut written = Vec::new();
+        sent.write(&mut written);
+        assert!(written.len() <= 48, "{} bytes for a simple message", written.len());
+        let heard = Origin::read(&written).expect("written as it is read");
+        assert_eq!(heard.site.map(Site::place), Some(&place));
+        let double = Signature::new(Datatype::predefined(MPI_DOUBLE).expect("predefined"), 5);
+        let signature = heard.signature.expect("written");
+        assert!(signature.differs(&Signature::new(int, 5)).is_none() && signature.differs(&double).is_some());
+        for cut in 0..written.len() {
+            // Without the call it is whole.
+            let rest = Origin::read(&written[..cut]);
+            assert!(rest.is_none_or(|origin| origin.site.is_none()), "cut after {cut} bytes");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_comes_in_front_of_data_is_divided_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+            let mut bytes = bytes;
+            if let Some((_, data)) = Origin::split(&bytes) {
+                prop_assert!(bytes.ends_with(data) && data.len() + 2 <= bytes.len());
+            }
+            // The usual beginning: one basic type, so many times.
+            bytes.splice(0..0, [2, 0, 7, 1, 1, 0, 5]);
+            let _ = Origin::read(&bytes);
+        }
+    }
 
     fn buffer(address: usize, count: u64, datatype: &Datatype) -> Buffer {
         // SAFETY: only addresses are looked at.

@@ -1,7 +1,7 @@
 //! The receiving side of one rank: its queues, its rings, its requests, and who sleeps.
 #![allow(unsafe_code)]
 
-use crate::checking::Kept;
+use crate::checking::{Kept, Origin};
 use crate::engine::{envelope_of, finish};
 use crate::expected::Expectation;
 use crate::matching::{Envelope, Holds, Position, Queue};
@@ -55,8 +55,10 @@ pub(crate) enum Payload {
     FarInline { node: Node, data: [u8; PAYLOAD] },
     /// As `Pooled`, from another node process.
     FarPooled { node: Node, block: Block },
-    /// Still with the sender, on another node process.
-    Far(Far),
+    /// As `Checked`, from another node process.
+    FarChecked { node: Node, kept: Box<Kept> },
+    /// Still with the sender, on another node process; with what that says of it in checking mode.
+    Far(Far, Option<Box<Origin>>),
 }
 
 impl Payload {
@@ -67,7 +69,11 @@ impl Payload {
             Self::Pooled(block) => block.cost(),
             Self::Checked(kept) => 128 + kept.data.len() as u64,
             // What comes from elsewhere is bounded by its sender's credit.
-            Self::Remote(_) | Self::Far(_) | Self::FarInline { .. } | Self::FarPooled { .. } => 0,
+            Self::Remote(_)
+            | Self::Far(..)
+            | Self::FarInline { .. }
+            | Self::FarPooled { .. }
+            | Self::FarChecked { .. } => 0,
         }
     }
 }

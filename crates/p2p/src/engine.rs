@@ -30,7 +30,7 @@
 //! long, too.
 #![allow(unsafe_code)]
 
-use crate::checking::{self, Origin};
+use crate::checking;
 use crate::endpoint::{Endpoint, Message, Payload, State};
 use crate::expected::Look;
 use crate::matching::Envelope;
@@ -545,9 +545,12 @@ impl Engine {
             && let Some((envelope, message)) = state.unexpected.take(&pattern)
         {
             let bytes = message.bytes;
-            if let Payload::Far(far) = message.payload {
+            if let Payload::Far(far, ref origin) = message.payload {
                 me.note_unexpected(&state);
                 drop(state);
+                if let Some(origin) = origin {
+                    checking::found(me.rank(), &envelope, origin, &buffer);
+                }
                 // SAFETY: the caller's promise; the operation is in no queue.
                 return unsafe { self.fetch(me, envelope, bytes, far, operation) };
             }
@@ -639,8 +642,11 @@ impl Endpoint {
                 unsafe { send.copy(&send.buffer(), buffer) };
                 finish(send, &envelope, bytes);
             }
-            Payload::Far(far) => {
+            Payload::Far(far, ref origin) => {
                 drop(state);
+                if let Some(origin) = origin {
+                    checking::found(self.rank(), &envelope, origin, buffer);
+                }
                 let operation = Operation::new(*buffer);
                 // SAFETY: the caller's promise; the operation stays here until it is complete.
                 unsafe { engine.fetch(self, envelope, bytes, far, &operation) };
@@ -660,10 +666,17 @@ impl Endpoint {
                 drop(state);
                 engine.give_back(node, bytes);
             }
+            Payload::FarChecked { node, ref kept } => {
+                drop(state);
+                checking::found(self.rank(), &envelope, &kept.origin, buffer);
+                // SAFETY: the payload holds `bytes` bytes.
+                unsafe { buffer.unpack_from(kept.data.as_ptr(), bytes) };
+                engine.give_back(node, bytes);
+            }
             Payload::Checked(ref kept) => {
                 state.unexpected_bytes -= message.payload.cost();
                 drop(state);
-                checking::matched(self.rank(), &envelope, &kept.origin, &Origin::of(buffer, None));
+                checking::found(self.rank(), &envelope, &kept.origin, buffer);
                 // SAFETY: the payload holds `bytes` bytes.
                 unsafe { buffer.unpack_from(kept.data.as_ptr(), bytes) };
             }

@@ -21,7 +21,6 @@ use core::cell::Cell;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use weft_base::Result;
 use weft_base::abi::Status;
-use weft_sync::facade::pause;
 use weft_transport::Nodes;
 
 /// What a rank's own thread expects; see the module's page.
@@ -114,8 +113,7 @@ impl Engine {
             if !weft_sched::look_again(looks, self.limits().spins) || self.is_in_vain(&pattern) {
                 break false;
             }
-            looks += 1;
-            pause();
+            looks = nodes.linger(looks);
         };
         me.expectation().store(core::ptr::null_mut(), Ordering::Relaxed);
         if !expected.is_taken.get() {

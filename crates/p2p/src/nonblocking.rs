@@ -142,7 +142,7 @@ impl Engine {
     pub unsafe fn imrecv(&self, me: &Endpoint, matched: Matched, buffer: Buffer) -> abi::Request {
         let (comm, outcome) = (matched.comm, matched.outcome());
         let slot = me.requests().create(content(Kind::Receive, comm, None), buffer, true);
-        if let Some((envelope, bytes, far)) = matched.far() {
+        if let Some((envelope, bytes, far)) = matched.far(me, &buffer) {
             let handle = slot.handle();
             // SAFETY: the caller's promise; slots stay in place.
             unsafe { self.fetch(me, envelope, bytes, far, &slot.operation) };

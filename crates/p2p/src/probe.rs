@@ -1,9 +1,11 @@
 //! Probes, and messages matched by a probe.
 
-use crate::endpoint::{Endpoint, Message};
+use crate::checking;
+use crate::endpoint::{Endpoint, Message, Payload};
 use crate::engine::{Engine, outcome};
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Outcome, received};
+use crate::remote::Far;
 use weft_base::abi::Status;
 use weft_base::{Result, abi};
 
@@ -20,12 +22,13 @@ impl Matched {
         outcome(&self.envelope, self.message.bytes)
     }
 
-    /// Returns what to fetch if the data is still with a sender on another node process.
-    pub(crate) fn far(&self) -> Option<(Envelope, u64, crate::remote::Far)> {
-        match self.message.payload {
-            crate::endpoint::Payload::Far(far) => Some((self.envelope, self.message.bytes, far)),
-            _ => None,
+    /// Returns what to fetch into the buffer of a receive if the data is still with a sender on another node process.
+    pub(crate) fn far(&self, me: &Endpoint, buffer: &Buffer) -> Option<(Envelope, u64, Far)> {
+        let Payload::Far(far, ref origin) = self.message.payload else { return None };
+        if let Some(origin) = origin {
+            checking::found(me.rank(), &self.envelope, origin, buffer);
         }
+        Some((self.envelope, self.message.bytes, far))
     }
 }
 

@@ -6,6 +6,7 @@
 use crate::endpoint::Endpoint;
 use crate::engine::Engine;
 use crate::operation::Operation;
+use crate::remote::Remote;
 use crate::requests::{Completion, Kind, Slot, is_memoryless};
 use weft_base::constants::MPI_REQUEST_NULL;
 use weft_base::{Result, abi};
@@ -42,6 +43,8 @@ impl Engine {
         mut done: impl FnMut() -> bool,
         mut help: impl FnMut() -> bool,
     ) -> bool {
+        // Alone in this process, a thread waits for what comes from others.
+        let nodes = self.remote().filter(|_| self.endpoints().len() == 1).map(Remote::nodes);
         let mut spins = 0;
         loop {
             let moved = self.progress(me);
@@ -56,8 +59,12 @@ impl Engine {
             if !weft_sched::look_again(spins, self.limits().spins) {
                 return false;
             }
-            spins += 1;
-            pause();
+            if let Some(nodes) = nodes {
+                spins = nodes.linger(spins);
+            } else {
+                spins += 1;
+                pause();
+            }
         }
     }
 
@@ -208,7 +215,12 @@ impl Engine {
             for slot in work {
                 match &slot.content().kind {
                     Kind::Work(work) => work.wait(),
-                    _ => requests.operations(slot, |operation| self.wait(me, operation)),
+                    // Waiting for one has mostly completed others, and each look costs calls of the kernel.
+                    _ => requests.operations(slot, |operation| {
+                        if !operation.is_done() {
+                            self.wait(me, operation);
+                        }
+                    }),
                 }
             }
         }

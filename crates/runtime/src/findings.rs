@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use weft_base::finding::{self, Finding};
 use weft_base::job::{Place, Report};
 use weft_base::settings::is_checking;
-use weft_base::site::Site;
+use weft_base::site::{self, Site};
 use weft_sched::Thread;
 
 static CONTROL: OnceLock<&'static Control> = OnceLock::new();
@@ -14,6 +14,7 @@ static CONTROL: OnceLock<&'static Control> = OnceLock::new();
 pub fn install(control: &'static Control) {
     let _ = CONTROL.set(control);
     finding::install(send);
+    site::locate_by(locate);
 }
 
 fn send(finding: &Finding) {
@@ -24,14 +25,16 @@ fn send(finding: &Finding) {
 }
 
 fn place(site: Option<&'static Site>) -> Place {
-    let mut place = Place { call: site.map_or("", |site| site.call).into(), offset: 0, file: String::new() };
-    if let Some(site) = site.filter(|site| site.address != 0) {
-        weft_diagnose::locate(site.address, |file, offset| {
-            place.file = String::from_utf8_lossy(file).into_owned();
-            place.offset = offset as u64;
-        });
-    }
-    place
+    let nowhere = || Place { call: String::new(), offset: 0, file: String::new() };
+    site.map_or_else(nowhere, |site| site.place().clone())
+}
+
+fn locate(address: usize) -> Option<(String, u64)> {
+    let mut found = None;
+    weft_diagnose::locate(address, |file, offset| {
+        found = Some((String::from_utf8_lossy(file).into_owned(), offset as u64));
+    });
+    found
 }
 
 /// Returns where in the program a rank's thread is, in checking mode.

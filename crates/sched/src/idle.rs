@@ -6,7 +6,8 @@
 //! - A thread without a worker polls before it sleeps, and sleeps in the source.
 //! - A worker with nothing to run polls for a while. Then one of them, the *keeper*, sleeps in the source and the others at
 //!   their own word. A keeper that has something to run wakes another worker that sleeps, so that the place is taken again.
-//! - While all compute, a thread of its own looks now and then, so that messages that need no rank's help go on.
+//! - While all compute, a thread of its own looks now and then, so that messages that need no rank's help go on. It stays
+//!   away while others poll: it would only take their core.
 //!
 //! Races closed:
 //! - *Woken while falling asleep in the source*: whoever wakes a thread changes its word first and then wakes the source;
@@ -37,6 +38,11 @@ pub trait Source: Sync {
     /// Tells whether so much is on its way that who waits should sleep rather than look again and again.
     fn is_streaming(&self) -> bool {
         false
+    }
+
+    /// Counts the polls so far, by whomever; threads that poll at once may count as one. Nothing if that is not counted.
+    fn polls(&self) -> Option<u32> {
+        None
     }
 
     /// Returns what has come and gone so far, if nothing is on its way within this process, and nothing waits to be polled
@@ -140,19 +146,34 @@ const RARELY: Duration = Duration::from_millis(32);
 /// How many polls in vain end a stretch of work.
 const IN_VAIN: u32 = 200;
 
+/// Tells whether others have polled since the last call, during which the caller has polled `own` times.
+fn others_polled(source: &dyn Source, seen: &mut Option<u32>, own: u32) -> bool {
+    let before = core::mem::replace(seen, source.polls());
+    *seen != before.map(|before| before.wrapping_add(own))
+}
+
 /// Polls while nobody else has time to.
 fn progress() {
     let Some(source) = source() else { return };
     let mut pause = OFTEN;
     let mut watch = Watch::default();
+    let mut seen = source.polls();
     loop {
         std::thread::sleep(pause);
         let mut found = false;
         if SERVING.load(Ordering::Relaxed) == 0 {
+            if others_polled(source, &mut seen, 0) {
+                pause = OFTEN;
+                continue;
+            }
             let mut vain = 0;
             while vain < IN_VAIN {
-                if Polling::poll(source) {
-                    found = true;
+                let moved = Polling::poll(source);
+                found |= moved;
+                if others_polled(source, &mut seen, 1) {
+                    break;
+                }
+                if moved {
                     vain = 0;
                 } else if !found {
                     break;

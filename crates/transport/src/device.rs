@@ -31,6 +31,8 @@ pub struct Capabilities {
     pub eager: usize,
     /// Whether [`Device::read`] works: the target's memory can be read without its help.
     pub remote_read: bool,
+    /// Whether an answer takes longer than copying what a message of some length holds: the peer is on another host.
+    pub is_far: bool,
 }
 
 /// How much went through a device, in a unit of its own.
@@ -218,6 +220,12 @@ pub trait Device: Send + Sync {
     /// is polling, this returns at once.
     fn poll(&self, handler: &dyn Handler) -> bool;
 
+    /// Tells, at much less cost than [`Device::poll`], whether that might find something. Not all that it does needs to be
+    /// seen by this: who waits asks some times and then polls all the same.
+    fn has_arrived(&self) -> bool {
+        true
+    }
+
     /// Sleeps until something may have arrived, there may be room where [`Refusal::Full`] was said before, [`Device::wake`]
     /// is called, or the time is over. Once a wake-up from these can no longer be missed, asks `is_idle` whether to go to
     /// sleep at all. Meant for one thread at a time; of several, all wake up.
@@ -259,6 +267,11 @@ pub trait Device: Send + Sync {
     /// Tells whether long payloads are on their way, so that who waits does better to sleep than to look again and again.
     fn is_streaming(&self) -> bool {
         false
+    }
+
+    /// Counts the polls so far, by whomever; threads that poll at once may count as one. Nothing if that is not counted.
+    fn polls(&self) -> Option<u32> {
+        None
     }
 
     /// Tells whether the node processes of this host outnumber its cores, so that who spins keeps another from running.

@@ -1,13 +1,17 @@
 //! A job's node processes as one of them sees them: the device, the places, and who handles which channel.
 
 use crate::{Arriving, Channel, Device, Handler, Node, Placement, Places, Routes, Traffic};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
+use weft_sync::facade::pause;
 use weft_sys::process::spawn_apart;
 
 /// How long a thread sleeps at most while something waits for room in a device.
 const IMPATIENCE: Duration = Duration::from_millis(1);
+/// How many looks at what may have arrived come between two polls, which see to everything else, too.
+const LOOKS: u32 = 8;
 /// The stack of a keeper, which runs handlers.
 const STACK: usize = 256 << 10;
 
@@ -22,6 +26,8 @@ pub struct Nodes {
     /// Starts the threads that keep further devices.
     keepers: OnceLock<Sender<usize>>,
     adding: Mutex<()>,
+    /// What the devices say of the cores, kept because it is asked at each look.
+    is_crowded: AtomicBool,
 }
 
 impl Nodes {
@@ -33,7 +39,8 @@ impl Nodes {
         let routes = routes.into();
         assert!(routes.nodes() >= places.nodes(), "ranks on node processes that the device does not know");
         let handlers = [const { OnceLock::new() }; Channel::ALL.len()];
-        Self { routes, places, handlers, keepers: OnceLock::new(), adding: Mutex::default() }
+        let is_crowded = AtomicBool::new(routes.is_crowded());
+        Self { routes, places, handlers, keepers: OnceLock::new(), adding: Mutex::default(), is_crowded }
     }
 
     /// Starts the threads that keep all devices but for the first (see [`Routes::keep`]), now and when one is added. Threads
@@ -70,6 +77,7 @@ impl Nodes {
         let (begin, device) = self.routes.add(device, numbers);
         let handlers = self.handlers.iter().filter_map(|handler| handler.get());
         handlers.for_each(|handler| handler.joined(begin, hosts));
+        self.is_crowded.store(self.routes.is_crowded(), Ordering::Relaxed);
         self.routes.open(device);
         if let Some(keepers) = self.keepers.get() {
             let _ = keepers.send(device);
@@ -110,6 +118,27 @@ impl Nodes {
         }
         let polled = self.routes.poll(self);
         self.advance() | polled
+    }
+
+    /// Looks some times, with a pause before each, whether a poll might find something, for who has looked `before` times in
+    /// vain. Returns how often it has looked now, which goes on to a multiple of [`LOOKS`] unless something has arrived. Who
+    /// waits does this between polls: a message is seen the sooner the less lies between two looks. Two processes of a Zen 4, with
+    /// a poll at each look and so: 128 bytes take 197 and 190 ns, 2 KiB 412 and 396.
+    ///
+    /// Where other processes need the cores it looks once: there each look may come after a turn of theirs.
+    #[inline]
+    pub fn linger(&self, before: u32) -> u32 {
+        let mut looks = before;
+        loop {
+            pause();
+            looks += 1;
+            if looks.is_multiple_of(LOOKS)
+                || self.routes.has_arrived()
+                || self.is_crowded.load(Ordering::Relaxed)
+            {
+                return looks;
+            }
+        }
     }
 
     fn poll_for_keeper(&self) -> bool {

@@ -425,7 +425,7 @@ impl Device for Routes {
     fn capabilities(&self, peer: Node) -> Capabilities {
         match self.way(peer) {
             Ok((device, number)) => device.capabilities(number),
-            Err(_) => Capabilities { eager: 0, remote_read: false },
+            Err(_) => Capabilities { eager: 0, remote_read: false, is_far: false },
         }
     }
 
@@ -463,6 +463,11 @@ impl Device for Routes {
         }
         self.polls.store(self.polls.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         self.poll_more(handler) | polled
+    }
+
+    #[inline]
+    fn has_arrived(&self) -> bool {
+        self.opened.load(Ordering::Relaxed) != 0 || self.first.has_arrived()
     }
 
     fn sleep(&self, limit: Duration, is_idle: &dyn Fn() -> bool) {
@@ -529,6 +534,10 @@ impl Device for Routes {
     fn is_streaming(&self) -> bool {
         // Who has nothing to do sleeps in the first device.
         self.first.is_streaming()
+    }
+
+    fn polls(&self) -> Option<u32> {
+        self.first.polls()
     }
 
     fn is_crowded(&self) -> bool {

@@ -91,6 +91,14 @@ int main(int argc, char **argv) {
   packs(type, 0, (unsigned char[]){0, 1, 2, 3, 4, 5, 6, 7, 8}, 9);
   MPI_Type_free(&type);
 
+  // The padding of a part counts, also where displacements are odd: 42 bytes of data, the last part ends at 25 + 24.
+  CHECK_OK(MPI_Type_create_hvector(2, 1, 9, MPI_DOUBLE, &old));
+  bounds(old, 0, 24, 0, 17);
+  CHECK_OK(MPI_Type_create_hvector(2, 1, 25, old, &type));
+  bounds(type, 0, 56, 0, 42);
+  MPI_Type_free(&old);
+  MPI_Type_free(&type);
+
   // Members of zero length contribute nothing.
   CHECK_OK(MPI_Type_create_struct(2, (int[]){0, 1}, (MPI_Aint[]){-100, 4}, (MPI_Datatype[]){MPI_DOUBLE, MPI_INT}, &type));
   bounds(type, 4, 4, 4, 4);

@@ -3,7 +3,7 @@
 // weft-test: needs=MPI_Comm_create_from_group
 #include "../check.h"
 
-enum { LENGTH = 20000 };  // bytes, beyond every eager size
+enum { LENGTH = 80000 };  // bytes, beyond every eager size
 static char out[LENGTH], in[LENGTH];
 static int rank, size, left, right;
 

@@ -7,7 +7,7 @@ int main(int argc, char **argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   int left = (rank + size - 1) % size, right = (rank + 1) % size;
-  enum { LENGTH = 10000 };
+  enum { LENGTH = 20000 }; // ints, beyond every eager size
   static int data[LENGTH], in[LENGTH];
   int packed, bytes, space;
   CHECK_OK(MPI_Pack_size(LENGTH, MPI_INT, MPI_COMM_WORLD, &packed));

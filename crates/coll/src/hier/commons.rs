@@ -22,7 +22,7 @@ use super::exchange::Exchange;
 use super::layout::Layout;
 use crate::lines::{FEW, Line, Lines};
 use crate::rendezvous::{DEPTH, Words};
-use crate::shared::{Common, LinePost, Post, Shared, Slots};
+use crate::shared::{Common, Groups, LinePost, Post, Shared, Slots};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -267,7 +267,8 @@ impl Ground {
                     slots: Slots::at(part.add(plan.slots_at()), plan.size, plan.slot),
                 }
             };
-            Some(Arc::new(Shared::common(plan.size as u32, common, apart)))
+            let groups = Groups::new(plan.size as u32, |member| layout.home(member));
+            Some(Arc::new(Shared::common(plan.size as u32, common, groups, apart)))
         };
         let _ = self.found.set(found());
         self.waiting.wake_all();

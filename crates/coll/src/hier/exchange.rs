@@ -19,6 +19,7 @@
 use super::bytes::{Building, Bytes};
 use super::commons::{self, Commons};
 use super::crossing::Crossing;
+use super::shown::Shows;
 use super::spread::Spread;
 use super::wire::{EVERYBODY, Header, Kind, OperationKey};
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -69,14 +70,14 @@ pub(crate) struct Message {
 pub(crate) type Then = Option<(Arc<Crossing>, u32)>;
 
 /// Something to send, until the device has taken it.
-struct Letter {
-    to: Node,
-    header: Header,
-    payload: Payload,
-    then: Then,
+pub(super) struct Letter {
+    pub to: Node,
+    pub header: Header,
+    pub payload: Payload,
+    pub then: Then,
 }
 
-enum Payload {
+pub(super) enum Payload {
     None,
     Eager(Bytes),
     /// From memory that `offered` keeps under this token.
@@ -130,6 +131,10 @@ pub struct Exchange {
     awaited: Lock<HashMap<u64, Awaited>>,
     /// Operations with something to do and nobody who waits for them.
     restless: Lock<Vec<Arc<Crossing>>>,
+    /// What ranks show each other in checking mode.
+    pub(super) shows: Shows,
+    /// Node processes from this one on are of other jobs.
+    pub(super) of_job: Node,
     /// What this process has given of its commons, and where ranks here sleep in anybody's.
     pub(crate) commons: Commons,
     /// Whether there are some, for a look without the lock: at each poll.
@@ -160,6 +165,8 @@ impl Exchange {
             awaited: Lock::default(),
             restless: Lock::default(),
             commons: Commons::default(),
+            shows: Shows::default(),
+            of_job: count,
             has_restless: AtomicBool::new(false),
             tokens: AtomicU64::new(1),
             notes: OnceLock::new(),
@@ -200,7 +207,7 @@ impl Exchange {
         self.hosts[node as usize]
     }
 
-    fn token(&self) -> u64 {
+    pub(super) fn token(&self) -> u64 {
         2 * self.tokens.fetch_add(1, Ordering::Relaxed)
     }
 
@@ -281,6 +288,16 @@ impl Exchange {
     /// Sends a header.
     pub(crate) fn tell(&self, to: Node, header: Header) {
         self.post(Letter { to, header, payload: Payload::None, then: None });
+    }
+
+    /// Sends a letter after all that waits to be sent.
+    pub(super) fn post_behind(&self, letter: Letter) {
+        if self.letters.load(Ordering::Relaxed) == 0 {
+            self.post(letter);
+        } else {
+            self.letters.fetch_add(1, Ordering::Relaxed);
+            self.outbox.lock().push_back(letter);
+        }
     }
 
     /// Sends a letter now or later; returns whether it has left.
@@ -518,6 +535,9 @@ impl Handler for Exchange {
                     take(header.token);
                 }
             }
+            Kind::Shown => self.take_shown(from, &header, message.present),
+            Kind::Ask => self.answer(from, header.token),
+            Kind::Answer => self.take_answer(header.token),
         }
         Placement::Taken
     }

@@ -17,10 +17,11 @@
 //!
 //! # Parts
 //! - `layout`: which members are where. `tree`: trees over node processes and hosts.
-//! - `program`: the steps of one node process in an operation, stepped by events; pure. `plan`, `reductions`, `neighbors`
+//! - `program`: the steps of one node process in an operation, stepped by events; pure. `plan`, `reductions`, `ordered`, `neighbors`
 //!   make them from [`pattern`](crate::pattern). `select`: which algorithm, and how long segments are.
 //! - `crossing`: one operation under way. `perform`: what its steps do. `spread`: the communicator.
 //! - `commons`: where all ranks are on one host, memory in which they meet for blocking operations without messages.
+//! - `shown`: what ranks show each other in checking mode.
 //! - `exchange`: messages, credit, large data. `wire`: headers. `bytes`: packed data.
 //!
 //! # Segments
@@ -29,7 +30,7 @@
 //!
 //! # Order of reductions
 //! See `reductions`: the order of operands follows from the placement alone; operations that do not commute keep rank order
-//! under any placement.
+//! under any placement. Where all are on one host it is that of the memory in which blocking forms meet: `ordered`.
 
 mod bytes;
 mod commons;
@@ -37,11 +38,13 @@ mod crossing;
 mod exchange;
 mod layout;
 mod neighbors;
+mod ordered;
 mod perform;
 mod plan;
 mod program;
 mod reductions;
 mod select;
+mod shown;
 mod spread;
 mod tree;
 mod wire;

@@ -32,6 +32,8 @@ pub(crate) enum Algorithm {
     Pairwise,
     /// At doubling distances in each round.
     Dissemination,
+    /// Reductions in the order of the memory of a host, by the ways of `ordered`.
+    Ordered,
 }
 
 /// What a program depends on. All members come to the same, but for `is_light`.
@@ -125,6 +127,7 @@ impl<'a> Planner<'a> {
             Algorithm::Bruck => 7,
             Algorithm::Pairwise => 8,
             Algorithm::Dissemination => 9,
+            Algorithm::Ordered => 10,
         }
     }
 

@@ -4,7 +4,8 @@
 //! Runs that meet are reduced to one. So rank order is kept along any tree and under any placement: where node processes
 //! hold ranges of ranks there is one run all the way, and where ranks are dealt out more travel until their neighbors are
 //! met. For commutative operations everything that is reduced on the way is one run. Which operands are reduced in which
-//! order follows from the placement, never from who arrives when.
+//! order follows from the placement, never from who arrives when. Where blocking forms meet in the memory of a host, all forms
+//! reduce in the order of that: `ordered`.
 
 use super::plan::{Algorithm, Planner, key};
 use super::program::{Action, Cell, Item, Piece};
@@ -14,7 +15,7 @@ use crate::pattern::{self, doubling, ring};
 use core::ops::Range;
 
 /// A partial result: members, and the cell.
-type Runs = Vec<(Range<u32>, Cell)>;
+pub(super) type Runs = Vec<(Range<u32>, Cell)>;
 
 /// In place of the members of a run, where their order does not matter.
 const NO_RUN: Range<u32> = 0..0;
@@ -28,6 +29,9 @@ pub(crate) fn plan(planner: &mut Planner<'_>) {
         return nothing(planner);
     }
     let sides = 0..1 + u32::from(members.are_two_groups());
+    if choice.algorithm == Algorithm::Ordered {
+        return planner.in_order(count);
+    }
     match choice.call {
         Call::Reduce => {
             let (root, far) = (planner.root(), planner.far());
@@ -49,7 +53,7 @@ fn nothing(planner: &mut Planner<'_>) {
 
 impl Planner<'_> {
     /// Returns the segments, in elements.
-    fn parts(&self, count: u64) -> Vec<Range<u64>> {
+    pub(super) fn parts(&self, count: u64) -> Vec<Range<u64>> {
         segments(count, self.choice.segment / self.choice.element.max(1)).collect()
     }
 
@@ -61,7 +65,7 @@ impl Planner<'_> {
     }
 
     /// Returns what members contribute as operands: copied aside if that is light, so that nobody waits.
-    fn operands(&mut self, members: &[u32], count: u64) -> Vec<Item> {
+    pub(super) fn operands(&mut self, members: &[u32], count: u64) -> Vec<Item> {
         let take = |it: &mut Self, member| it.take(member, Piece::Bytes(0..count * it.choice.element));
         let is_light = self.choice.is_light;
         members
@@ -89,7 +93,7 @@ impl Planner<'_> {
     }
 
     /// Returns the runs of a partial result over some node processes.
-    fn runs_over(&self, nodes: &[u32], from: &Range<u32>) -> Vec<Range<u32>> {
+    pub(super) fn runs_over(&self, nodes: &[u32], from: &Range<u32>) -> Vec<Range<u32>> {
         if nodes.iter().all(|&node| self.layout.on(node, from).is_empty()) {
             Vec::new()
         } else if self.choice.is_commutative {
@@ -169,7 +173,7 @@ impl Planner<'_> {
     }
 
     /// Hands results, with their elements, to members.
-    fn hand_out(&mut self, members: &[u32], results: &[(Range<u64>, Cell)]) {
+    pub(super) fn hand_out(&mut self, members: &[u32], results: &[(Range<u64>, Cell)]) {
         let element = self.choice.element;
         // In place, a part of the result replaces other parts of the contribution.
         let after = if self.choice.call == Call::ReduceScatter { self.reads() } else { Vec::new() };
@@ -185,7 +189,7 @@ impl Planner<'_> {
         }
     }
 
-    fn with_parts(&self, cells: Vec<Cell>, count: u64) -> Vec<(Range<u64>, Cell)> {
+    pub(super) fn with_parts(&self, cells: Vec<Cell>, count: u64) -> Vec<(Range<u64>, Cell)> {
         self.parts(count).into_iter().zip(cells).collect()
     }
 
@@ -314,7 +318,7 @@ impl Planner<'_> {
     }
 
     /// Returns so many blocks of the elements.
-    fn blocks(&self, count: u64, blocks: u32) -> Vec<Range<u64>> {
+    pub(super) fn blocks(&self, count: u64, blocks: u32) -> Vec<Range<u64>> {
         let each = count.div_ceil(u64::from(blocks));
         let first = |index: u32| (u64::from(index) * each).min(count);
         (0..blocks).map(|index| first(index)..first(index + 1)).collect()
@@ -448,7 +452,7 @@ impl Planner<'_> {
     }
 
     /// Reduces a range of whole contributions.
-    fn fold_part(&mut self, items: Vec<Item>, range: Range<u64>) -> Cell {
+    pub(super) fn fold_part(&mut self, items: Vec<Item>, range: Range<u64>) -> Cell {
         self.program.make(|output| Action::Fold { items, range, output })
     }
 
@@ -515,7 +519,7 @@ impl Planner<'_> {
     }
 
     /// As `own_runs`, of part of the elements.
-    fn folded_runs(&mut self, from: &Range<u32>, operands: &[Item], range: &Range<u64>) -> Runs {
+    pub(super) fn folded_runs(&mut self, from: &Range<u32>, operands: &[Item], range: &Range<u64>) -> Runs {
         let runs = self.runs_over(&[self.me], from);
         let mut rest = operands.iter().copied();
         let all = operands.len();
@@ -577,7 +581,7 @@ impl Planner<'_> {
     }
 
     /// Hands members their prefixes, one after the other; returns the last.
-    fn hand_out_prefixes(
+    pub(super) fn hand_out_prefixes(
         &mut self,
         here: &[u32],
         operands: &[Item],
@@ -603,7 +607,7 @@ impl Planner<'_> {
         prefix
     }
 
-    fn prefixes_of_all(&mut self, count: u64) {
+    pub(super) fn prefixes_of_all(&mut self, count: u64) {
         let all = self.all();
         let here = self.layout.all_on(self.me);
         let size = self.layout.len();
@@ -635,8 +639,11 @@ impl Planner<'_> {
             for &member in here {
                 // All members below, from the last prefix on.
                 let others = cells[next..member as usize].iter().map(|cell| cell.expect("it has come"));
-                let between: Vec<Item> = prefix.into_iter().chain(others).map(Item::Cell).collect();
-                let below = if between.is_empty() { None } else { Some(self.fold(between, range.clone())) };
+                let between: Vec<Cell> = prefix.into_iter().chain(others).collect();
+                // One after the other, as in memory.
+                let below = between
+                    .into_iter()
+                    .reduce(|below, next| self.fold([below, next].map(Item::Cell).to_vec(), range.clone()));
                 let operand = Item::Cell(cells[member as usize].expect("it is here"));
                 prefix = self.hand_out_prefixes(&[member], &[operand], below, &[], &range);
                 next = member as usize + 1;

@@ -4,7 +4,8 @@ use super::commons::Ground;
 use super::crossing::{Crossing, Part};
 use super::exchange::{Exchange, Message, Parcel, TeamKey, plain};
 use super::layout::Layout;
-use super::plan::{self, Choice};
+use super::ordered;
+use super::plan::{self, Algorithm, Choice};
 use super::program::Program;
 use super::select;
 use super::wire::{EVERYBODY, Header, Kind, OperationKey};
@@ -46,8 +47,6 @@ pub(crate) struct Spread {
     programs: Lock<Vec<(Arc<Choice>, Arc<Program>)>>,
     /// Where the ranks meet, once it is known.
     common: Ground,
-    /// What ranks show each other in checking mode.
-    pub shown: crate::checking::Board,
 }
 
 #[derive(Default)]
@@ -117,7 +116,6 @@ pub(crate) fn join(
                 board: Lock::new(board),
                 programs: Lock::default(),
                 common,
-                shown: crate::checking::Board::default(),
             });
             spread.begin_common(announced);
             teams.known.insert(key, Entry { spread: spread.clone(), joined, left: 0 });
@@ -150,11 +148,6 @@ pub(crate) fn leave(spread: &Arc<Spread>) {
 }
 
 impl Spread {
-    /// Returns the number of members here.
-    pub fn population(&self) -> usize {
-        self.layout.all_on(self.me).len()
-    }
-
     /// Returns the operation with a key, and begins it if nobody has.
     pub fn meet(self: &Arc<Self>, key: OperationKey) -> Arc<Crossing> {
         if let Some(crossing) = self.board.lock().under_way.get(&key) {
@@ -288,7 +281,11 @@ impl Spread {
         let contribution = Contribution::new(operation, description, root == Some(member));
         let held = contribution.send.bytes().max(contribution.receive.bytes());
         let common = operation.operator.is_some() || operation.call == Call::Broadcast;
-        let (algorithm, segment) = select::choose(selection, members, self.layout.len(), operation);
+        let (mut algorithm, segment) = select::choose(selection, members, self.layout.len(), operation);
+        let in_memory = self.common.giver().is_some() && !members.are_two_groups();
+        if in_memory && operation.operator.is_some() && ordered::is_wanted(operation.call, whole) {
+            algorithm = Algorithm::Ordered;
+        }
         let choice = Choice {
             call: operation.call,
             members,

@@ -25,10 +25,17 @@ pub(crate) enum Kind {
     /// Where the memory is in which the ranks of the communicator meet: in `token`, counted from 1, in that of the sender;
     /// 0 if there is none.
     Common,
+    /// In checking mode, a piece of the `bytes` bytes that a member shows of its call, from byte `key` on; `address` says how many
+    /// members there are.
+    Shown,
+    /// Has all been heard that was sent before?
+    Ask,
+    /// Yes.
+    Answer,
 }
 
 impl Kind {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 12] = [
         Self::Eager,
         Self::Offer,
         Self::Ready,
@@ -38,6 +45,9 @@ impl Kind {
         Self::Abort,
         Self::Note,
         Self::Common,
+        Self::Shown,
+        Self::Ask,
+        Self::Answer,
     ];
 }
 

@@ -15,6 +15,8 @@ pub struct Model {
     pub kinds: Vec<Basic>,
     /// Lower and upper bound markers.
     pub markers: Option<(i64, i64)>,
+    /// How far the padding at the ends of the parts goes.
+    pub padded: Option<i64>,
     pub align: i64,
 }
 
@@ -30,10 +32,13 @@ impl Model {
     }
 
     pub fn bounds(&self) -> (i64, i64) {
-        let (lb, mut ub) = self.true_bounds();
-        if let Some(markers) = self.markers {
-            return markers;
-        }
+        self.markers.unwrap_or_else(|| self.bounds_of_data())
+    }
+
+    /// Returns the bounds without markers, padding included.
+    fn bounds_of_data(&self) -> (i64, i64) {
+        let (lb, end) = self.true_bounds();
+        let mut ub = self.padded.map_or(end, |padded| padded.max(end));
         while (ub - lb) % self.align != 0 {
             ub += 1;
         }
@@ -57,11 +62,14 @@ impl Model {
 
     /// Unites instances of types at displacements.
     fn unite<'a>(parts: impl IntoIterator<Item = (i64, &'a Model)>) -> Model {
-        let mut all = Model { entries: Vec::new(), kinds: Vec::new(), markers: None, align: 1 };
+        let mut all = Model { entries: Vec::new(), kinds: Vec::new(), markers: None, padded: None, align: 1 };
         for (at, part) in parts {
             all.entries.extend(part.entries.iter().map(|(d, s)| (d + at, *s)));
             all.kinds.extend(&part.kinds);
             all.align = all.align.max(part.align);
+            if !part.entries.is_empty() {
+                all.padded = all.padded.max(Some(at + part.bounds_of_data().1));
+            }
             if let Some((l, u)) = part.markers {
                 let (low, high) = all.markers.unwrap_or((i64::MAX, i64::MIN));
                 all.markers = Some((low.min(l + at), high.max(u + at)));
@@ -116,7 +124,7 @@ impl Recipe {
                 let (handle, entries, align) = BASICS[*i];
                 let basic = Basic::from_handle(handle).unwrap();
                 let kinds = basic.pair().map_or(vec![basic], |(value, index, _)| vec![value, index]);
-                let model = Model { entries: entries.to_vec(), kinds, markers: None, align };
+                let model = Model { entries: entries.to_vec(), kinds, markers: None, padded: None, align };
                 (Datatype::predefined(handle).unwrap().clone(), model)
             }
             Recipe::Dup(old) => {

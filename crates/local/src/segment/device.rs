@@ -103,7 +103,6 @@ fn wrong(message: String) -> Error {
 struct Peer {
     outgoing: Lock<Outgoing>,
     readable: AtomicU8,
-    /// Whether this peer makes a barrier of all processors before it sleeps, so that senders need none.
     lost: AtomicBool,
 }
 
@@ -486,7 +485,8 @@ impl Device for SegmentDevice {
 
     fn capabilities(&self, peer: Node) -> Capabilities {
         let eager = self.map.shape.eager as usize;
-        let Ok(known) = self.checked(peer, &[]) else { return Capabilities { eager, remote_read: false } };
+        let unread = Capabilities { eager, remote_read: false, is_far: false };
+        let Ok(known) = self.checked(peer, &[]) else { return unread };
         let mut readable = known.readable.load(Ordering::Relaxed);
         let area = self.map.area(peer);
         if readable == UNTRIED && area.state.load(Ordering::Acquire) != state::ABSENT {
@@ -495,7 +495,7 @@ impl Device for SegmentDevice {
             readable = if reads { READABLE } else { UNREADABLE };
             known.readable.store(readable, Ordering::Relaxed);
         }
-        Capabilities { eager, remote_read: readable == READABLE }
+        Capabilities { remote_read: readable == READABLE, ..unread }
     }
 
     #[inline]
@@ -586,6 +586,11 @@ impl Device for SegmentDevice {
             moved |= self.go_on(handler);
         }
         moved
+    }
+
+    #[inline]
+    fn has_arrived(&self) -> bool {
+        self.is_ready() || self.waiting_count.load(Ordering::Relaxed) != 0
     }
 
     fn sleep(&self, limit: Duration, is_idle: &dyn Fn() -> bool) {

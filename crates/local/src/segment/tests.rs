@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use weft_sys::shared::Mapping;
-use weft_transport::{Arriving, Channel, Device, Handler, Node, Placement, Refusal, conformance};
+use weft_transport::{
+    Arriving, Channel, Device, Handler, Nobody, Node, Nodes, Placement, Places, Refusal, Routes, conformance,
+};
 
 use super::device::{CrossMemory, Options, Segment, SegmentDevice};
 use super::layout::Shape;
@@ -63,6 +65,30 @@ fn conforms_by_mailbox() {
     conformance::senders_side_by_side(&few(3));
     conformance::short_messages(&few(4));
     conformance::sleep_and_arrivals(&few(2));
+}
+
+#[test]
+fn who_lingers_sees_what_arrives() {
+    let linger_of = |devices: u32| {
+        let mut devices = attach_all(devices, Options::default());
+        let (other, is_crowded) = (devices.remove(1), devices[0].is_crowded());
+        let nodes = Nodes::new(Routes::from(boxed(devices).remove(0)), Places::new(&[0, 1]));
+        for channel in Channel::ALL {
+            nodes.serve(channel, &Nobody);
+        }
+        // The mailbox and, once there is one, the pair's ring.
+        for before in [0, 1, 8, 15] {
+            let vain = nodes.linger(before);
+            assert_eq!(vain, if is_crowded { before + 1 } else { (before / 8 + 1) * 8 }, "nothing is there");
+            other.send(0, Channel::PointToPoint, b"header", b"payload").unwrap();
+            assert_eq!(nodes.linger(before), before + 1);
+            while nodes.poll() {}
+        }
+        is_crowded
+    };
+    let cores = weft_machine::usable_cores() as u32;
+    assert!(linger_of(cores.max(2) + 1), "more processes than cores");
+    assert!(cores < 2 || !linger_of(2));
 }
 
 /// Keeps what arrives.

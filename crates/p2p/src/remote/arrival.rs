@@ -5,25 +5,26 @@ use super::backlog::{Post, Stream};
 use super::frame::Frame;
 use super::pending::Entry;
 use super::{Aside, FAR, Far, Job, PIECE, REASON, Remote, STAGED, Staged, end, fail};
+use crate::checking::{self, Kept, Origin, WRITTEN};
 use crate::endpoint::{Endpoint, Message, Payload, Reference};
 use crate::engine::{Engine, finish, outcome};
 use crate::matching::Envelope;
 use crate::nonblocking::NOTHING;
-use crate::operation::Outcome;
+use crate::operation::{Operation, Outcome};
 use std::sync::atomic::Ordering;
 use weft_transport::{Arriving, Channel, Handler, Node, Placement};
 
 /// A message that no peer of ours sends.
-struct Nonsense(&'static str);
+pub(super) struct Nonsense(pub &'static str);
 
-type Heard<T = ()> = Result<T, Nonsense>;
+pub(super) type Heard<T = ()> = Result<T, Nonsense>;
 
 impl Engine {
     fn far(&self) -> &Remote {
         self.remote().expect("an engine with a device")
     }
 
-    fn rank_here(&self, index: u32) -> Heard<&Endpoint> {
+    pub(super) fn rank_here(&self, index: u32) -> Heard<&Endpoint> {
         self.endpoints().get(index as usize).ok_or(Nonsense("a rank that is not here"))
     }
 
@@ -34,23 +35,32 @@ impl Engine {
         if !remote.peers[from as usize].window.refill(credit.into()) {
             return Err(Nonsense("more credit than there is"));
         }
-        if bytes != 0 && !matches!(frame, Frame::Eager { .. } | Frame::Data { .. }) {
-            return Err(Nonsense("data with a message that has none"));
-        }
+        let most = remote.peers[from as usize].eager.max(self.limits().eager * FAR);
         match frame {
-            Frame::Eager { target, envelope } => {
+            Frame::Eager { described: true, .. } | Frame::Request { described: true, .. } => {
+                if present.len() as u64 == bytes {
+                    self.arrive_described(from, frame, present)?;
+                } else if bytes > most + WRITTEN as u64 {
+                    return Err(Nonsense("a short message that is long"));
+                } else {
+                    return Ok(self.put_aside(from, Aside::Described(frame), bytes));
+                }
+            }
+            Frame::Eager { target, envelope, .. } => {
                 let endpoint = self.rank_here(target)?;
                 if present.len() as u64 == bytes {
-                    self.arrive_eager(endpoint, from, envelope, present);
-                } else if bytes > remote.peers[from as usize].eager.max(self.limits().eager * FAR) {
+                    self.arrive_eager(endpoint, from, envelope, present, None);
+                } else if bytes > most {
                     return Err(Nonsense("a short message that is long"));
                 } else {
                     return Ok(self.arrive_in_parts(endpoint, target, from, envelope, bytes));
                 }
             }
-            Frame::Request { target, envelope, send, bytes, address } => {
+            Frame::Data { receive, offset } => return self.arrive_data(message, receive, offset),
+            _ if bytes != 0 => return Err(Nonsense("data with a message that has none")),
+            Frame::Request { target, envelope, send, bytes, address, .. } => {
                 let endpoint = self.rank_here(target)?;
-                self.arrive_request(endpoint, envelope, bytes, Far { node: from, send, address });
+                self.arrive_request(endpoint, envelope, bytes, Far { node: from, send, address }, None);
             }
             Frame::Clear { send, receive, bytes, pieces } => {
                 let mut table = remote.pending(send).ok_or(Nonsense("a send there is not"))?.lock();
@@ -64,7 +74,6 @@ impl Engine {
                 drop(table);
                 remote.queue(from, Post::Stream(Stream { send, receive, bytes, pieces, offset: 0 }));
             }
-            Frame::Data { receive, offset } => return self.arrive_data(message, receive, offset),
             Frame::Done { send } => {
                 let mut table = remote.pending(send).ok_or(Nonsense("a send there is not"))?.lock();
                 if table
@@ -79,7 +88,7 @@ impl Engine {
             Frame::Cancel { target, send } => {
                 let endpoint = self.rank_here(target)?;
                 let mut state = endpoint.lock();
-                let is_it = |_: &Envelope, message: &Message| matches!(message.payload, Payload::Far(far) if far.node == from && far.send == send);
+                let is_it = |_: &Envelope, message: &Message| matches!(message.payload, Payload::Far(far, _) if far.node == from && far.send == send);
                 if state.unexpected.take_where(is_it).is_some() {
                     endpoint.note_unexpected(&state);
                     drop(state);
@@ -101,10 +110,24 @@ impl Engine {
         Ok(Placement::Taken)
     }
 
-    fn arrive_eager(&self, endpoint: &Endpoint, from: Node, envelope: Envelope, data: &[u8]) {
+    /// Takes a short message; of one that says what it is `origin` is that.
+    pub(super) fn arrive_eager(
+        &self,
+        endpoint: &Endpoint,
+        from: Node,
+        envelope: Envelope,
+        data: &[u8],
+        origin: Option<Origin>,
+    ) {
         let bytes = data.len() as u64;
+        let compare = |receive: &Operation| {
+            if let Some(origin) = &origin {
+                checking::arrived(endpoint.rank(), &envelope, origin, receive);
+            }
+        };
         if let Some(receive) = endpoint.take_expected(&envelope) {
             let operation = receive.get();
+            compare(operation);
             // SAFETY: the receive is that of this thread, which has taken it; its buffer is as its owner promised.
             unsafe { operation.buffer().unpack_from(data.as_ptr(), bytes) };
             operation.complete_unshared(outcome(&envelope, bytes));
@@ -114,20 +137,26 @@ impl Engine {
         if let Some((_, receive)) = state.posted.take(&envelope) {
             endpoint.note_posted(&state);
             drop(state);
+            compare(receive.get());
             // SAFETY: the receive is ours since it left the queue; its buffer is as its owner promised.
             unsafe { receive.get().buffer().unpack_from(data.as_ptr(), bytes) };
             finish(receive.get(), &envelope, bytes);
             return self.far().give_back(from, bytes);
         }
-        // SAFETY: the payload has room for the data.
-        let stored = unsafe {
-            let fill = |out| core::ptr::copy_nonoverlapping(data.as_ptr(), out, data.len());
-            state.pool.store(bytes, fill)
-        };
-        let payload = match stored {
-            Payload::Inline(data) => Payload::FarInline { node: from, data },
-            Payload::Pooled(block) => Payload::FarPooled { node: from, block },
-            other => other,
+        let payload = match origin {
+            Some(origin) => Payload::FarChecked { node: from, kept: Kept::far(data, origin) },
+            None => {
+                // SAFETY: the payload has room for the data.
+                let stored = unsafe {
+                    let fill = |out| core::ptr::copy_nonoverlapping(data.as_ptr(), out, data.len());
+                    state.pool.store(bytes, fill)
+                };
+                match stored {
+                    Payload::Inline(data) => Payload::FarInline { node: from, data },
+                    Payload::Pooled(block) => Payload::FarPooled { node: from, block },
+                    other => other,
+                }
+            }
         };
         endpoint.add_unexpected(&mut state, envelope, Message { bytes, payload });
         drop(state);
@@ -183,8 +212,9 @@ impl Engine {
         };
         match what {
             Aside::Eager { target, envelope } => {
-                self.arrive_eager(self.rank_here(target)?, from, envelope, &data);
+                self.arrive_eager(self.rank_here(target)?, from, envelope, &data, None);
             }
+            Aside::Described(frame) => self.arrive_described(from, frame, &data)?,
             Aside::Piece { receive, offset } => {
                 let bytes = data.len() as u64;
                 let message =
@@ -195,13 +225,21 @@ impl Engine {
         Ok(())
     }
 
-    fn arrive_request(&self, endpoint: &Endpoint, envelope: Envelope, bytes: u64, far: Far) {
+    /// Takes a request; `origin` as in [`Engine::arrive_eager`].
+    pub(super) fn arrive_request(
+        &self,
+        endpoint: &Endpoint,
+        envelope: Envelope,
+        bytes: u64,
+        far: Far,
+        origin: Option<Origin>,
+    ) {
         let receive = match endpoint.take_expected(&envelope) {
             Some(receive) => receive,
             None => {
                 let mut state = endpoint.lock();
                 let Some((_, receive)) = state.posted.take(&envelope) else {
-                    let message = Message { bytes, payload: Payload::Far(far) };
+                    let message = Message { bytes, payload: Payload::Far(far, origin.map(Box::new)) };
                     endpoint.add_unexpected(&mut state, envelope, message);
                     drop(state);
                     return endpoint.announce_arrival();
@@ -210,6 +248,9 @@ impl Engine {
                 receive
             }
         };
+        if let Some(origin) = &origin {
+            checking::arrived(endpoint.rank(), &envelope, origin, receive.get());
+        }
         let job = Job { operation: receive, envelope, bytes, far };
         if far.address != 0 && bytes.min(receive.get().buffer().bytes) > 0 {
             let remote = self.far();

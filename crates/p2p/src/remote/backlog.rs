@@ -4,6 +4,7 @@ use super::frame::Encoded;
 use crate::endpoint::Reference;
 use crate::matching::Envelope;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use weft_sync::Lock;
 
@@ -23,14 +24,28 @@ pub(super) struct Stream {
 }
 
 /// Something to be sent.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) enum Post {
     /// A header without data.
     Header(Encoded),
     /// A short message whose data is still the sender's.
     Eager { header: Encoded, operation: Reference, envelope: Envelope },
+    /// A short message, or the request of a long one, with what checking mode says of it in front; the short one's operation is
+    /// complete when it is sent.
+    Described { header: Encoded, payload: Arc<[u8]>, operation: Option<(Reference, Envelope)> },
     /// A long one.
     Stream(Stream),
+}
+
+impl Post {
+    /// Returns the operation that is complete when it is sent.
+    pub fn operation(&self) -> Option<(Reference, Envelope)> {
+        match self {
+            Self::Eager { operation, envelope, .. } => Some((*operation, *envelope)),
+            Self::Described { operation, .. } => *operation,
+            Self::Header(_) | Self::Stream(_) => None,
+        }
+    }
 }
 
 /// What waits to be sent to a peer.
@@ -72,7 +87,7 @@ pub(super) struct Turn<'a> {
 impl Turn<'_> {
     /// Returns what comes first.
     pub fn first(&self) -> Option<Post> {
-        self.backlog.posts.lock().front().copied()
+        self.backlog.posts.lock().front().cloned()
     }
 
     /// Notes how far the first has got; returns whether that is further than before.

@@ -15,6 +15,8 @@ pub enum Frame {
         target: u32,
         /// The envelope.
         envelope: Envelope,
+        /// Whether the payload begins with what checking mode says of the message.
+        described: bool,
     },
     /// A message of a rank, whose data stays with the sender until the receiver asks for it.
     Request {
@@ -28,6 +30,8 @@ pub enum Frame {
         bytes: u64,
         /// Where the data is if it may be read from there, else 0.
         address: u64,
+        /// Whether the payload is what checking mode says of the message.
+        described: bool,
     },
     /// Asks for the data of a send.
     Clear {
@@ -138,12 +142,14 @@ impl Frame {
     pub fn encode(&self) -> Encoded {
         let mut out = Encoded { bytes: [0; MAX_HEADER], length: 0 };
         let (kind, length) = match *self {
-            Self::Eager { target, envelope } => {
+            Self::Eager { target, envelope, described } => {
+                out.bytes[1] = u8::from(described);
                 out.word(4, target);
                 out.envelope(&envelope);
                 (EAGER, 20)
             }
-            Self::Request { target, envelope, send, bytes, address } => {
+            Self::Request { target, envelope, send, bytes, address, described } => {
+                out.bytes[1] = u8::from(described);
                 out.word(4, target);
                 out.envelope(&envelope);
                 out.long(24, send);
@@ -202,7 +208,7 @@ impl Frame {
         if header.len() != length {
             return Err(Malformed::Length);
         }
-        if flags > u8::from(kind == CLEAR) {
+        if flags > u8::from(matches!(kind, EAGER | REQUEST | CLEAR)) {
             return Err(Malformed::Kind);
         }
         let envelope = || Envelope {
@@ -211,13 +217,14 @@ impl Frame {
             tag: word(header, 16) as i32,
         };
         let frame = match kind {
-            EAGER => Self::Eager { target: word(header, 4), envelope: envelope() },
+            EAGER => Self::Eager { target: word(header, 4), envelope: envelope(), described: flags != 0 },
             REQUEST => Self::Request {
                 target: word(header, 4),
                 envelope: envelope(),
                 send: long(header, 24),
                 bytes: long(header, 32),
                 address: long(header, 40),
+                described: flags != 0,
             },
             CLEAR => Self::Clear {
                 send: long(header, 8),
@@ -246,10 +253,18 @@ mod tests {
         (0..8u8, envelope, any::<[u32; 2]>(), any::<[u64; 3]>()).prop_map(
             |(kind, envelope, [target, flag], longs)| {
                 let [send, other, more] = longs;
+                let flag = flag % 2 == 1;
                 match kind {
-                    0 => Frame::Eager { target, envelope },
-                    1 => Frame::Request { target, envelope, send, bytes: other, address: more },
-                    2 => Frame::Clear { send, receive: other, bytes: more, pieces: flag % 2 == 1 },
+                    0 => Frame::Eager { target, envelope, described: flag },
+                    1 => Frame::Request {
+                        target,
+                        envelope,
+                        send,
+                        bytes: other,
+                        address: more,
+                        described: flag,
+                    },
+                    2 => Frame::Clear { send, receive: other, bytes: more, pieces: flag },
                     3 => Frame::Data { receive: send, offset: other },
                     4 => Frame::Done { send },
                     5 => Frame::Cancel { target, send },
@@ -293,6 +308,6 @@ mod tests {
     #[test]
     fn an_eager_header_leaves_room_in_the_line() {
         let envelope = Envelope { context: 1, source: 2, tag: 3 };
-        assert!(Frame::Eager { target: 0, envelope }.encode().bytes().len() <= 24);
+        assert!(Frame::Eager { target: 0, envelope, described: true }.encode().bytes().len() <= 24);
     }
 }

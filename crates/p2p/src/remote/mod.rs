@@ -1,7 +1,7 @@
 //! Messages between ranks of different node processes.
 //!
 //! # Ways of a message
-//! A short message (up to [`FAR`] times what is short between ranks of one node process) goes *eagerly*: header and data at
+//! A short message (up to [`APART`] or [`FAR`] times what is short between ranks of one node process) goes *eagerly*: header and data at
 //! once, if the sender has credit for it (`window`). At the other side the header handler copies the data into the posted
 //! buffer, or into that of the receive that polls (`expected`), or keeps it in the memory of the receiving rank. Everything
 //! else, and what is sent synchronously, goes in three steps: a *request* with envelope and length takes the message's
@@ -21,6 +21,11 @@
 //! Any rank's thread sends by itself. Handlers run in whatever thread polls; they copy what is short. Reading a long message
 //! from a peer and streaming it to one is done after the poll ([`Handler::advance`]), by any number of threads.
 //!
+//! # Checking
+//! In checking mode, a message whose datatype is known says what it is and which call sent it in front of its data, a request as
+//! its only payload (`described`). The frame says so, so it does not matter whether the receiver checks, too: of two jobs one
+//! may. Without checking nothing of it travels.
+//!
 //! # Loss
 //! When a peer is lost, the operations that are in progress with it fail, and so do receives that are posted or will be
 //! posted and find no message, and probes likewise, if nobody can tell whether theirs would have come: all of them when the
@@ -32,16 +37,18 @@
 
 mod arrival;
 mod backlog;
+mod described;
 pub mod frame;
 mod partitioned;
 pub(crate) mod pending;
 pub mod window;
 
+use crate::checking::{self, Origin};
 use crate::endpoint::{Endpoint, Reference};
 use crate::engine::{Engine, Limits, Mode, finish};
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, Outcome};
-pub(crate) use partitioned::{FarReceive, FarSend};
+pub(crate) use partitioned::{FarReceive, FarSend, sender};
 
 use backlog::{Backlog, Post};
 use frame::{Encoded, Frame};
@@ -51,8 +58,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use weft_base::Error;
 use weft_base::constants::MPI_ERR_PROC_ABORTED;
+use weft_base::settings::is_checking;
 use weft_sync::{CachePadded, Growing, Lock};
-use weft_transport::{Channel, Device, Node, Nodes, Refusal, Routes};
+use weft_transport::{Channel, Device, Node, Nodes, Place, Refusal, Routes};
 use window::{Window, units};
 
 /// How much is packed or unpacked at once at most.
@@ -61,7 +69,9 @@ const PIECE: usize = 64 << 10;
 /// How many times longer than between ranks of a node process a message may be that goes eagerly, if its device takes it. To
 /// ask first costs two messages, and reading a peer's memory a call of the kernel: through the segment of a host 8 KiB take
 /// 0.37 us eagerly, 2.3 us when asked for.
-const FAR: u64 = 4;
+const APART: u64 = 4;
+/// The same for peers on other hosts, where each of the two messages costs both sides what copying 20 KiB does.
+const FAR: u64 = 16;
 
 /// Which part of a rank's memory for messages nobody receives yet belongs to each node process that joins later.
 const SHARES: u64 = 16;
@@ -121,6 +131,8 @@ struct Staged {
 enum Aside {
     /// A message to a rank here, for which no receive waits.
     Eager { target: u32, envelope: Envelope },
+    /// A message or request that is described.
+    Described(Frame),
     /// A piece of a message, for a buffer with gaps.
     Piece { receive: u64, offset: u64 },
 }
@@ -142,8 +154,10 @@ struct Peer {
 impl Peer {
     fn new(nodes: &Nodes, limits: &Limits, node: Node, window: Window) -> Self {
         let capabilities = nodes.device().capabilities(node);
+        let most = capabilities.eager.saturating_sub(if is_checking() { checking::WRITTEN } else { 0 });
+        let times = if capabilities.is_far { FAR } else { APART };
         Self {
-            eager: limits.eager.saturating_mul(FAR).min(capabilities.eager as u64),
+            eager: limits.eager.saturating_mul(times).min(most as u64),
             window,
             is_lost: AtomicBool::new(false),
             backlog: Backlog::default(),
@@ -313,7 +327,7 @@ impl Remote {
             moved = true;
             turn.pop();
             self.left.fetch_sub(1, Ordering::SeqCst);
-            if let Post::Eager { operation, envelope, .. } = post {
+            if let Some((operation, envelope)) = post.operation() {
                 finish(operation.get(), &envelope, 0);
             }
         }
@@ -332,6 +346,9 @@ impl Remote {
                 let sent =
                     unsafe { operation.get().buffer().with_packed(|data| self.transmit(to, header, data)) };
                 !matches!(sent, Err(Refusal::Full))
+            }
+            Post::Described { header, payload, .. } => {
+                !matches!(self.transmit(to, header, payload), Err(Refusal::Full))
             }
             // SAFETY: the caller's promise.
             Post::Stream(stream) => unsafe { self.stream(to, stream) },
@@ -384,6 +401,50 @@ impl Remote {
         }
         self.complete_send(send);
         true
+    }
+
+    /// Goes on when the device has taken a short message of `bytes` bytes or not; what it has no room for is posted `later`, or
+    /// given back to a caller without operation. Returns whether it is sent.
+    #[inline]
+    fn after(
+        &self,
+        to: Node,
+        sent: Result<(), Refusal>,
+        envelope: &Envelope,
+        bytes: u64,
+        operation: Option<&Operation>,
+        later: impl FnOnce(Reference) -> Post,
+    ) -> bool {
+        match (sent, operation) {
+            (Ok(()), _) => return true,
+            (Err(Refusal::Full), Some(operation)) => self.queue(to, later(operation.into())),
+            (Err(Refusal::Lost { reason }), Some(operation)) => {
+                let _ = REASON.set(reason);
+                end(operation, failed(envelope));
+            }
+            (Err(_), None) => _ = self.peers[to as usize].window.refill(units(bytes)),
+        }
+        false
+    }
+
+    /// Gives a send a name and makes its request, unless the peer is lost.
+    fn request(
+        &self,
+        me: &Endpoint,
+        place: Place,
+        envelope: Envelope,
+        data: &Buffer,
+        operation: &Operation,
+        described: bool,
+    ) -> Option<Frame> {
+        let entry = Entry::Send { operation: operation.into(), to: place.node, cleared: false };
+        let here = self.nodes.places().of(me.rank()).index;
+        // Asked each time: that a peer's memory can be read is known when the peer is there.
+        let is_readable = data.dense && self.device.capabilities(place.node).remote_read;
+        let address = if is_readable { data.address as u64 } else { 0 };
+        let bytes = data.bytes;
+        let send = self.name(here, entry)?;
+        Some(Frame::Request { target: place.index, envelope, send, bytes, address, described })
     }
 
     /// Completes a send whose data nobody needs any more.
@@ -444,7 +505,7 @@ impl Remote {
         while let Some(post) = turn.first() {
             turn.pop();
             self.left.fetch_sub(1, Ordering::SeqCst);
-            if let Post::Eager { operation, envelope, .. } = post {
+            if let Some((operation, envelope)) = post.operation() {
                 end(operation.get(), failed(&envelope));
             }
         }
@@ -484,38 +545,27 @@ impl Engine {
     ) -> bool {
         let remote = self.remote().expect("a rank that is not here is far");
         let place = remote.nodes.places().of(target);
+        if is_checking()
+            && let Some(origin) = Origin::written(data)
+        {
+            // SAFETY: the caller's promise.
+            return unsafe { remote.deliver_described(me, place, envelope, data, mode, operation, origin) };
+        }
         let peer = &remote.peers[place.node as usize];
-        let cost = units(data.bytes);
-        if mode == Mode::Standard && data.bytes <= peer.eager && peer.window.take(cost) {
-            let mut header = Frame::Eager { target: place.index, envelope }.encode();
+        if mode == Mode::Standard && data.bytes <= peer.eager && peer.window.take(units(data.bytes)) {
+            let mut header = Frame::Eager { target: place.index, envelope, described: false }.encode();
             let sent = if peer.backlog.is_empty() {
                 // SAFETY: the caller's promise.
                 unsafe { data.with_packed(|data| remote.transmit(place.node, &mut header, data)) }
             } else {
                 Err(Refusal::Full)
             };
-            match (sent, operation) {
-                (Ok(()), _) => return true,
-                (Err(Refusal::Full), Some(operation)) => {
-                    remote.queue(place.node, Post::Eager { header, operation: operation.into(), envelope });
-                }
-                (Err(Refusal::Lost { reason }), Some(operation)) => {
-                    let _ = REASON.set(reason);
-                    end(operation, failed(&envelope));
-                }
-                (Err(_), None) => _ = peer.window.refill(cost),
-            }
-            return false;
+            let later = |operation| Post::Eager { header, operation, envelope };
+            return remote.after(place.node, sent, &envelope, data.bytes, operation, later);
         }
         let Some(operation) = operation else { return false };
-        let entry = Entry::Send { operation: operation.into(), to: place.node, cleared: false };
-        let here = remote.nodes.places().of(me.rank()).index;
-        // Asked each time: that a peer's memory can be read is known when the peer is there.
-        let is_readable = data.dense && remote.device.capabilities(place.node).remote_read;
-        let address = if is_readable { data.address as u64 } else { 0 };
-        let bytes = data.bytes;
-        if let Some(send) = remote.name(here, entry) {
-            remote.post(place.node, Frame::Request { target: place.index, envelope, send, bytes, address });
+        if let Some(request) = remote.request(me, place, envelope, data, operation, false) {
+            remote.post(place.node, request);
         }
         false
     }

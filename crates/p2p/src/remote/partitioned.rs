@@ -19,6 +19,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use weft_base::Result;
+use weft_base::settings::is_checking;
 use weft_sched::Thread;
 use weft_sync::Lock;
 
@@ -30,6 +31,22 @@ const PARTS: u32 = 1 << 31;
 
 fn opening(envelope: &Envelope) -> Envelope {
     Envelope { context: envelope.context | 1, source: OPENING | envelope.source, tag: envelope.tag }
+}
+
+/// Returns the rank that has sent a message with an envelope.
+pub(crate) fn sender(envelope: &Envelope) -> i32 {
+    // Odd contexts are the library's own: this is an opening.
+    if envelope.context.is_multiple_of(2) { envelope.source } else { envelope.source & !OPENING }
+}
+
+/// Returns an opening's memory as a buffer; in checking mode it says what all parts are.
+///
+/// # Safety
+/// Both live until the operation is complete.
+unsafe fn described(opened: &UnsafeCell<Opening>, parts: &Parts) -> Buffer {
+    // SAFETY: the caller's promise.
+    let buffer = unsafe { Buffer::dense(opened.get().cast(), OPENING_BYTES) };
+    if is_checking() { buffer.copy_of(parts.elements(), &parts.datatype) } else { buffer }
 }
 
 /// Waits for operations: true when all are complete.
@@ -130,7 +147,7 @@ impl FarSend {
         });
         far.operations.iter().for_each(|operation| operation.complete_unshared(Outcome::SENT));
         // SAFETY: the opening stays in the value, which lives until the operation is complete.
-        unsafe { far.opening.reset(Buffer::dense(far.opened.get().cast(), OPENING_BYTES)) };
+        unsafe { far.opening.reset(described(&far.opened, &far.parts)) };
         far.send(opening(&envelope), &far.opening);
         far
     }
@@ -230,7 +247,7 @@ impl FarReceive {
         });
         // SAFETY: the opening stays in the value, which lives until the operation is complete.
         unsafe {
-            far.opening.reset(Buffer::dense(far.opened.get().cast(), OPENING_BYTES));
+            far.opening.reset(described(&far.opened, &far.parts));
             engine.start_receive(far.me, opening(&envelope), &far.opening);
         }
         far
