@@ -39,7 +39,7 @@ impl Finding {
     pub fn report(&self) {
         match REPORTER.get() {
             Some(reporter) => reporter(self),
-            None => eprint!("{self}"),
+            None => crate::say::write(format_args!("{self}")),
         }
     }
 }

@@ -9,6 +9,7 @@ pub mod finding;
 pub mod handle;
 pub mod host;
 pub mod job;
+pub mod say;
 pub mod settings;
 pub mod site;
 pub mod table;

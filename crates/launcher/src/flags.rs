@@ -10,6 +10,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use weft_base::say;
 
 /// Ends the launcher before a job runs: a message and the exit code.
 #[derive(Debug)]
@@ -36,7 +37,7 @@ impl Stop {
         if self.code == 0 {
             print!("{}", self.message)
         } else {
-            eprint!("{}", self.message)
+            say::write(format_args!("{}", self.message));
         }
         self.code
     }

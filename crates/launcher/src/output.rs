@@ -17,6 +17,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use weft_base::say;
 
 /// How long to wait for the rest of the output once all ranks have ended: something they have started may hold their pipes.
 const REST: Duration = Duration::from_millis(500);
@@ -307,7 +308,7 @@ impl Stream {
     fn write(&mut self, text: &[u8]) -> bool {
         if let Target::File(file, name) = &mut self.target {
             let Err(error) = file.write_all(text) else { return true };
-            eprintln!(
+            say!(
                 "mpirun: {name}: cannot be written ({error}); the rest of the output of rank {} comes here",
                 self.label
             );

@@ -15,6 +15,7 @@ use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 use weft_base::job;
+use weft_base::say;
 use weft_base::settings::{BIND, CHECK, HEARTBEAT, LAUNCH_WIDTH, TIMEOUT, WORKERS};
 
 /// A job ready to be started.
@@ -59,7 +60,7 @@ fn block_environment(block: &Block) -> Result<Vec<(OsString, OsString)>, Stop> {
             Some(value) => result.push((name.clone(), value)),
             None => {
                 let name = name.to_string_lossy();
-                eprintln!(
+                say!(
                     "mpirun: -x {name}: not set here, so ranks do not get it; write -x {name}=VALUE to set it"
                 );
             }
@@ -381,7 +382,7 @@ pub fn plan(line: CommandLine) -> Result<Plan, Stop> {
     if line.verbose {
         settings.show_changed();
         if !reasons.is_empty() {
-            eprintln!("mpirun: ranks are processes, because\n  {}", reasons.join("\n  "));
+            say!("mpirun: ranks are processes, because\n  {}", reasons.join("\n  "));
         }
         if is_distant {
             show(&sites, &job);
@@ -389,7 +390,7 @@ pub fn plan(line: CommandLine) -> Result<Plan, Stop> {
     }
     let mut output = Some(line.output).filter(|output| *output != Output::default());
     if output.is_some() && reasons.is_empty() {
-        eprintln!(
+        say!(
             "mpirun: the output of ranks that are threads of one process cannot be told apart; to tag it or to write it to \
              files, add --ranks-as processes"
         );
@@ -423,7 +424,7 @@ fn show(sites: &[Site], job: &job::Job) {
     for site in sites {
         let mut ranks: Vec<u32> = site.nodes.iter().flat_map(|node| job.ranks_of(node.number)).collect();
         ranks.sort_unstable();
-        eprintln!("mpirun: host {}: ranks {}", site.name, report::intervals(&ranks));
+        say!("mpirun: host {}: ranks {}", site.name, report::intervals(&ranks));
     }
 }
 

@@ -4,6 +4,7 @@ use crate::symbols::Symbols;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use weft_base::job::{Place, RankState, Report};
+use weft_base::say;
 use weft_diagnose::signals;
 
 /// Ranks listed one by one before the rest is counted.
@@ -87,7 +88,7 @@ impl Printer {
                 self.in_crash = true;
                 let (who, name) = (who(*rank), signal_name(*signal));
                 if let Some((_, size)) = stack {
-                    eprintln!(
+                    say!(
                         "mpirun: {who} on {host}: stack overflow ({name} at address {address:#x}): its stack has {} KiB; \
                          raise it with ulimit -s, or put large arrays on the heap",
                         size / 1024
@@ -97,34 +98,31 @@ impl Printer {
                     let place = if has_address { format!(" at address {address:#x}") } else { String::new() };
                     let cause = signals::cause(*signal, *code);
                     let cause = if cause.is_empty() { String::new() } else { format!(": {cause}") };
-                    eprintln!("mpirun: {who} on {host}: {name}{place}{cause}");
+                    say!("mpirun: {who} on {host}: {name}{place}{cause}");
                 }
             }
             Report::Frame { address, offset, file } => self.frame(*address, *offset, file),
             Report::CrashEnd => self.finish(),
             Report::Abort { rank, code, message } => {
                 let reason = if message.is_empty() { String::new() } else { format!(": {message}") };
-                eprintln!("mpirun: {} on {} aborted the job with code {code}{reason}", who(*rank), host);
+                say!("mpirun: {} on {} aborted the job with code {code}{reason}", who(*rank), host);
             }
             Report::RankFailed { rank, code, message } => {
-                eprintln!(
-                    "mpirun: rank {rank} on {host} {message}; the job ends with exit code {}",
-                    code & 0xff
-                );
+                say!("mpirun: rank {rank} on {host} {message}; the job ends with exit code {}", code & 0xff);
             }
             Report::Deadlock { ranks } => {
                 let ranks = self.with_places(ranks);
-                eprint!(
+                say::write(format_args!(
                     "mpirun: deadlock: every rank waits, and nothing can wake any of them\n{}",
                     describe(&ranks)
-                );
+                ));
             }
             Report::Ranks { ranks } => {
                 let ranks = self.with_places(ranks);
-                eprint!("{}", describe(&ranks));
+                say::write(format_args!("{}", describe(&ranks)));
             }
             Report::Finding { rank, message, calls } => self.finding(*rank, message, calls),
-            Report::Failed { message } => eprintln!("mpirun: {message}"),
+            Report::Failed { message } => say!("mpirun: {message}"),
             Report::Sent { messages, bytes } => {
                 let sums = self.sent.entry(host.into()).or_default();
                 sums.iter_mut().zip([messages[0], messages[1], *bytes]).for_each(|(sum, one)| *sum += one);
@@ -154,7 +152,7 @@ impl Printer {
                 self.last.1 += 1;
             } else {
                 self.print_repetitions();
-                eprintln!("  #{} {line}", self.frames);
+                say!("  #{} {line}", self.frames);
                 self.last = (line, 0);
             }
             self.frames += 1;
@@ -184,10 +182,11 @@ impl Printer {
         let ranks = self.findings.entry(format!("{message}: {}", places.join(", "))).or_default();
         ranks.push(rank);
         if ranks.len() == 1 {
-            eprintln!("weft check: rank {rank}: {message}");
+            let mut text = format!("weft check: rank {rank}: {message}");
             for ((role, _), place) in calls.iter().zip(places) {
-                eprintln!("  {role} in {place}");
+                text += &format!("\n  {role} in {place}");
             }
+            say!("{text}");
         }
     }
 
@@ -204,10 +203,10 @@ impl Printer {
         if self.sent.len() > 1 {
             let mut all = [0; 3];
             for (host, sums) in &self.sent {
-                eprintln!("mpirun: {host} has sent to other hosts: {}", line(*sums));
+                say!("mpirun: {host} has sent to other hosts: {}", line(*sums));
                 all.iter_mut().zip(sums).for_each(|(all, sum)| *all += sum);
             }
-            eprintln!("mpirun: {} hosts have sent to each other: {}", self.sent.len(), line(all));
+            say!("mpirun: {} hosts have sent to each other: {}", self.sent.len(), line(all));
         }
         if self.findings.is_empty() {
             return;
@@ -219,10 +218,10 @@ impl Printer {
             different.sort_unstable();
             different.dedup();
             let word = if different.len() == 1 { "rank" } else { "ranks" };
-            eprintln!("weft check: {} times, by {word} {}: {text}", ranks.len(), intervals(&different));
+            say!("weft check: {} times, by {word} {}: {text}", ranks.len(), intervals(&different));
         }
         let plural = if self.findings.len() == 1 { "" } else { "s" };
-        eprintln!("weft check: {} finding{plural}", self.findings.len());
+        say!("weft check: {} finding{plural}", self.findings.len());
     }
 
     /// Adds to each rank's state where it is.
@@ -242,7 +241,7 @@ impl Printer {
 
     fn print_repetitions(&mut self) {
         if self.last.1 > 0 {
-            eprintln!("  … the same {} times", self.last.1);
+            say!("  … the same {} times", self.last.1);
         }
         self.last.1 = 0;
     }
@@ -251,7 +250,7 @@ impl Printer {
     pub fn finish(&mut self) {
         self.print_repetitions();
         if self.in_crash && self.frames == 0 {
-            eprintln!("  (no backtrace: the stack could not be read)");
+            say!("  (no backtrace: the stack could not be read)");
         }
         self.in_crash = false;
     }

@@ -5,6 +5,7 @@ use crate::install::Installation;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use weft_base::collectives::{Entry, Table};
+use weft_base::say;
 use weft_base::settings::{COLLECTIVE_TABLE, COLLECTIVES, Kind, Origin, Resolved, Setting, Source, gather};
 
 /// The value of every setting.
@@ -35,7 +36,7 @@ pub fn settle(installation: &Installation, options: Vec<(String, String, String)
     let (all, refused) = gather(&Origin { options, environment, files: &files(installation) });
     let (warnings, errors): (Vec<_>, Vec<_>) = refused.into_iter().partition(|refused| refused.is_harmless);
     for warning in warnings {
-        eprintln!("mpirun: {}; it is ignored", warning.message);
+        say!("mpirun: {}; it is ignored", warning.message);
     }
     if errors.is_empty() {
         return Ok(Settings(all));
@@ -86,7 +87,7 @@ impl Settings {
     /// Prints what is not the default.
     pub fn show_changed(&self) {
         for Resolved { setting, text, source, .. } in self.0.iter().filter(|r| r.source != Source::Default) {
-            eprintln!("mpirun: setting {} = {text} ({source})", setting.name);
+            say!("mpirun: setting {} = {text} ({source})", setting.name);
         }
     }
 }

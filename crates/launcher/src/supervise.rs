@@ -21,6 +21,7 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 use weft_base::constants::MPI_ERR_PROC_ABORTED;
 use weft_base::job::{Job, RankState, Report, Request};
+use weft_base::say;
 
 /// How long node processes may take to go once the job has ended; then they are killed.
 const GRACE: Duration = Duration::from_millis(700);
@@ -340,7 +341,7 @@ impl Supervisor<'_> {
             wire::Kind::Taken => self.input.room += frame.value.max(0) as usize,
             wire::Kind::Failed => {
                 if self.code.is_none() {
-                    eprintln!("mpirun: {}", frame.text());
+                    say!("mpirun: {}", frame.text());
                 }
                 self.gone(branch, frame.number);
                 self.settle(frame.value, GRACE);
@@ -375,7 +376,7 @@ impl Supervisor<'_> {
             .map(|reached| reached.name.clone());
         if self.code.is_none() {
             let word = if ranks.len() == 1 { "rank" } else { "ranks" };
-            eprintln!("mpirun: host {} ({word} {}): {why}", name.unwrap_or_default(), intervals(&ranks));
+            say!("mpirun: host {} ({word} {}): {why}", name.unwrap_or_default(), intervals(&ranks));
         }
         self.settle(1, GRACE);
     }
@@ -437,7 +438,7 @@ impl Supervisor<'_> {
     fn give_up(&mut self) {
         self.timeout_at = None;
         let seconds = self.timeout.unwrap_or_default().as_secs_f64();
-        eprintln!("mpirun: the job did not end within {seconds} s (--timeout)");
+        say!("mpirun: the job did not end within {seconds} s (--timeout)");
         self.code.get_or_insert(TIMED_OUT);
         self.kill_at.get_or_insert(Instant::now() + GRACE);
         self.asked = self.ask(&Request::DescribeRanks);
@@ -503,7 +504,7 @@ impl Supervisor<'_> {
             self.kill();
             return;
         }
-        eprintln!("mpirun: got {}; ending the job", signal_name(signal));
+        say!("mpirun: got {}; ending the job", signal_name(signal));
         // A terminal sends its signals to the whole process group: the ranks of this host have it already.
         self.signal(ALL, signal, code <= 0);
         if code <= 0 {
@@ -517,7 +518,7 @@ impl Supervisor<'_> {
         match event {
             Event::Report(node, line) => match serde_json::from_slice(&line) {
                 Ok(report) => self.report(node, report),
-                Err(error) => eprintln!("mpirun: a report that makes no sense ({error})"),
+                Err(error) => say!("mpirun: a report that makes no sense ({error})"),
             },
             Event::Ended(number, status) => {
                 let Some(node) = self.node(number) else { return };
@@ -672,7 +673,7 @@ impl Supervisor<'_> {
 
     /// Says which process ends the job, and how.
     fn blame(&mut self, text: String) {
-        eprintln!("mpirun: {text}");
+        say!("mpirun: {text}");
         self.cause.get_or_insert(text);
     }
 

@@ -8,6 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use weft_base::say;
 use weft_loader::link;
 
 /// A language and its compiler.
@@ -305,7 +306,7 @@ impl Wrapper {
         }
         let step = step(&words);
         if words.iter().any(|word| word == "-static" || word == "-static-pie") && step == Step::LinkOther {
-            eprintln!("{}: -static: there is no static library of Weft; leave -static out", self.name());
+            say!("{}: -static: there is no static library of Weft; leave -static out", self.name());
         }
         let command = self.command(step);
         if step != Step::Link && self.language != Language::Fortran {
@@ -313,7 +314,7 @@ impl Wrapper {
         }
         let status = self.tool(&command).status().map_err(|error| self.cannot_run(&error))?;
         if !status.success() && self.language == Language::Fortran && self.wants_modules(&words) {
-            eprintln!(
+            say!(
                 "mpifort: Weft does not have the Fortran modules mpi and mpi_f08 and the file mpif.h yet; a Fortran program \
                  can call MPI's C functions through interfaces with bind(C)"
             );

@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
+use weft_base::say;
 use weft_transport::{Channel, Node};
 
 /// How many connections that have proved nothing are kept.
@@ -189,7 +190,7 @@ impl Door {
         self.refused += 1;
         if self.refused.is_power_of_two() && (self.refused == 1 || self.refused >= 1024) {
             let who = address.map_or_else(|| "somebody".into(), |address| address.to_string());
-            eprintln!(
+            say!(
                 "weft: node process {} has refused a connection of {who}: {why} ({} so far)",
                 device.number(),
                 self.refused

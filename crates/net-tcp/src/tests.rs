@@ -9,6 +9,7 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use weft_base::say;
 use weft_transport::{
     Arriving, Capabilities, Channel, Device, Handler, Node, Placement, Refusal, conformance,
 };
@@ -46,7 +47,7 @@ fn on(words: &[&str]) -> NetConfig {
 fn has_ipv6() -> bool {
     let has = std::net::TcpListener::bind("[::1]:0").is_ok();
     if !has {
-        eprintln!("skipped: no ::1 on the loopback interface");
+        say!("skipped: no ::1 on the loopback interface");
     }
     has
 }

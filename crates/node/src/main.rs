@@ -13,6 +13,7 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use weft_base::host::{HOOKS_SYMBOL, LibraryHooks, MAIN_SYMBOL, NodeMain, VERSION};
+use weft_base::say;
 
 /// Exit code when the installation is broken.
 const BROKEN: c_int = 70;
@@ -72,7 +73,7 @@ fn run(argc: c_int, argv: *const *const c_char) -> Result<c_int, String> {
 #[unsafe(no_mangle)]
 pub extern "C" fn main(argc: c_int, argv: *const *const c_char) -> c_int {
     run(argc, argv).unwrap_or_else(|message| {
-        eprintln!("weft-node: {message}");
+        say!("weft-node: {message}");
         BROKEN
     })
 }

@@ -12,6 +12,7 @@ use crate::starter::Starter;
 use core::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 use weft_base::job::{HANDOVER, Job, RankState, Report, Spawn};
+use weft_base::say;
 use weft_mpi::process::{INITIALIZED, Process};
 use weft_pmi::environment;
 
@@ -92,7 +93,7 @@ fn find() -> Option<&'static dyn weft_mpi::host::Host> {
     match attached {
         Ok(attached) => Some(attached),
         Err(message) => {
-            eprintln!("weft: this program is part of a job, but cannot take part in it: {message}");
+            say!("weft: this program is part of a job, but cannot take part in it: {message}");
             leave_at_once(70)
         }
     }

@@ -5,6 +5,7 @@ use crate::handover::{self, Received};
 use crate::job::{self, Held};
 use weft_base::host::{NodeHooks, VERSION};
 use weft_base::job::Report;
+use weft_base::say;
 
 /// Ends the process without exit handlers, destructors or unloading: thousands of copies would take long.
 pub fn leave_at_once(code: i32) -> ! {
@@ -31,18 +32,18 @@ pub fn sent() -> Option<Report> {
 /// Runs the ranks of the node process that `arguments[1]`, a [`Handover`](weft_base::job::Handover), describes; returns the exit code.
 pub fn main(arguments: &[String], hooks: &'static NodeHooks) -> i32 {
     let Some(argument) = arguments.get(1) else {
-        eprintln!("weft-node: holds the ranks of a job; it is started by mpirun");
+        say!("weft-node: holds the ranks of a job; it is started by mpirun");
         return 2;
     };
     if hooks.version != VERSION {
-        eprintln!("weft-node: of another build than its library; install weft again");
+        say!("weft-node: of another build than its library; install weft again");
         return 70;
     }
     let received = argument.parse().and_then(handover::receive);
     let Received { job, control, node } = match received {
         Ok(received) => received,
         Err(message) => {
-            eprintln!("weft-node: {message}");
+            say!("weft-node: {message}");
             return 70;
         }
     };

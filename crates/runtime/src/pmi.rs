@@ -14,6 +14,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use weft_base::job::{Block, Job, Report};
+use weft_base::say;
 use weft_base::settings;
 use weft_diagnose::Form;
 use weft_mpi::host::{Alone, Host};
@@ -41,7 +42,7 @@ pub struct Launcher {
 pub fn join(facts: &Facts) -> Result<(Job, &'static Launcher), String> {
     let refused = settings::gather_alone();
     if facts.rank.unwrap_or(0) == 0 {
-        refused.iter().for_each(|refused| eprintln!("weft: {}", refused.message));
+        refused.iter().for_each(|refused| say!("weft: {}", refused.message));
     }
     let limit = Duration::from_secs(settings::START_TIMEOUT.get());
     let client = Client::connect(facts, Limits { answer: ANSWER.min(limit), others: limit })?;

@@ -43,6 +43,7 @@ pub fn run(root: &Path) -> Result<Vec<Outcome>> {
         ("whitespace", text::whitespace(&files)),
         ("unfinished", text::unfinished(&files)),
         ("machine", text::machine(&files)),
+        ("messages", text::messages(&files)),
         ("unsafe", text::unsafe_code(&files)),
         ("tested", tested::check(root, &files)?),
     ])

@@ -57,7 +57,14 @@ pub fn machine(files: &[File]) -> Vec<String> {
     find(files, &marks, "a path of one machine; make it relative")
 }
 
-fn find(files: &[File], marks: &[&str], advice: &str) -> Vec<String> {
+/// Finds messages that are not written whole.
+pub fn messages(files: &[File]) -> Vec<String> {
+    let marks = [concat!("eprint", "!("), concat!("eprintln", "!(")];
+    let of_library = files.iter().filter(|file| file.path.starts_with("crates"));
+    find(of_library, &marks, "its pieces are mixed with other jobs' messages; use `weft_base::say!`")
+}
+
+fn find<'a>(files: impl IntoIterator<Item = &'a File>, marks: &[&str], advice: &str) -> Vec<String> {
     let mut findings = Vec::new();
     for file in files {
         for (number, line) in numbered(&file.text) {

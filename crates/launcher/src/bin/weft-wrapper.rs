@@ -1,6 +1,7 @@
 //! The compiler wrappers; which one is told by the name under which it was called.
 
 use std::path::Path;
+use weft_base::say;
 use weft_launcher::install::Installation;
 use weft_launcher::wrapper::{Language, Wrapper};
 
@@ -11,7 +12,7 @@ fn main() {
     let run = Installation::find()
         .and_then(|installation| Wrapper::new(Language::of(&name), arguments.collect(), installation).run());
     std::process::exit(run.unwrap_or_else(|message| {
-        eprintln!("{name}: {message}");
+        say!("{name}: {message}");
         1
     }));
 }

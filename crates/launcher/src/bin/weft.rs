@@ -4,6 +4,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use std::path::PathBuf;
 use weft_base::collectives::Collective;
+use weft_base::say;
 use weft_base::settings::FILES_HELP;
 use weft_launcher::flags::Stop;
 use weft_launcher::install::Installation;
@@ -142,7 +143,7 @@ fn main() {
                 0
             }
             Err(message) => {
-                eprintln!("weft: {message}");
+                say!("weft: {message}");
                 1
             }
         },
