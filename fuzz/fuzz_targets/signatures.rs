@@ -6,18 +6,16 @@ use weft_base::constants::{MPI_DOUBLE_INT, MPI_INT};
 use weft_datatype::{Datatype, Signature};
 
 fuzz_target!(|bytes: &[u8]| {
-    let mut rest = bytes;
-    let Some(read) = Signature::read(&mut rest) else { return };
+    let Ok((read, rest)) = postcard::take_from_bytes::<Signature>(bytes) else { return };
     for (handle, count) in [(MPI_INT, 1), (MPI_INT, u64::MAX), (MPI_DOUBLE_INT, 1000)] {
         let other = Signature::new(Datatype::predefined(handle).expect("predefined"), count);
         let _ = (read.differs(&other), other.differs(&read), read.differs_in_message(&other));
     }
-    if let Some(second) = Signature::read(&mut rest) {
+    if let Ok(second) = postcard::from_bytes(rest) {
         let _ = read.differs(&second);
     }
-    let mut written = Vec::new();
-    read.write(&mut written);
+    let written = postcard::to_allocvec(&read).expect("it can be written");
     assert!(written.len() <= Signature::MOST);
-    let again = Signature::read(&mut &written[..]).expect("it was written");
+    let again: Signature = postcard::from_bytes(&written).expect("it was written");
     assert!(again.differs(&read).is_none());
 });

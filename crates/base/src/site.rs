@@ -2,6 +2,8 @@
 
 use crate::job::Place;
 use core::cell::{Cell, RefCell};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -56,25 +58,35 @@ pub fn enter(call: &'static str) -> &'static Site {
     site
 }
 
-/// The most bytes of names in a written call; longer ones are left out.
+/// The most bytes of names in a call that is written for another process; longer ones are left out.
 const CALL: usize = 64;
 const FILE: usize = 1024;
 
-/// Reads a call that another process has written, and moves `bytes` to what follows it; the call is nothing if there are too
-/// many. Returns nothing if it is none.
-pub fn read(bytes: &mut &[u8]) -> Option<Option<&'static Site>> {
-    let (&length, rest) = bytes.split_first()?;
-    let (call, rest) = rest.split_at_checked(length.into())?;
-    let (length, rest) = rest.split_first_chunk::<2>()?;
-    let (file, rest) = rest.split_at_checked(u16::from_le_bytes(*length).into())?;
-    let (offset, rest) = rest.split_first_chunk::<8>()?;
-    if call.len() > CALL || file.len() > FILE {
-        return None;
+/// Writes a call for another process, for `#[serde(with = "weft_base::site")]`: at most [`Site::WRITTEN`] bytes in the format
+/// of `postcard`.
+///
+/// # Errors
+/// The serializer's.
+pub fn serialize<S: Serializer>(site: &Option<&'static Site>, serializer: S) -> Result<S::Ok, S::Error> {
+    let place = site.map(|site| {
+        let Place { call, offset, file } = site.place();
+        let call = if call.len() <= CALL { call } else { "" };
+        let (file, offset) = if file.len() <= FILE { (file.as_str(), *offset) } else { ("", 0) };
+        Place { call: call.into(), offset, file: file.into() }
+    });
+    place.serialize(serializer)
+}
+
+/// Reads a call that another process has written; it is nothing if there are too many.
+///
+/// # Errors
+/// The deserializer's; a name that is too long.
+pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'static Site>, D::Error> {
+    let place = Option::<Place>::deserialize(deserializer)?;
+    if place.as_ref().is_some_and(|place| place.call.len() > CALL || place.file.len() > FILE) {
+        return Err(Error::custom("a name that is too long"));
     }
-    let text = |bytes: &[u8]| String::from_utf8(bytes.into()).ok();
-    let place = Place { call: text(call)?, offset: u64::from_le_bytes(*offset), file: text(file)? };
-    *bytes = rest;
-    Some(elsewhere(place))
+    Ok(place.and_then(elsewhere))
 }
 
 /// Returns a call of another process. Returns nothing if there are too many.
@@ -102,20 +114,8 @@ impl Site {
         })
     }
 
-    /// The most bytes of a written call.
-    pub const WRITTEN: usize = 1 + CALL + 2 + FILE + 8;
-
-    /// Writes it for another process: appends at most [`Site::WRITTEN`] bytes.
-    pub fn write(&self, out: &mut Vec<u8>) {
-        let Place { call, offset, file } = self.place();
-        let call = if call.len() <= CALL { call } else { "" };
-        let (file, offset) = if file.len() <= FILE { (file.as_str(), *offset) } else { ("", 0) };
-        out.push(call.len() as u8);
-        out.extend(call.as_bytes());
-        out.extend((file.len() as u16).to_le_bytes());
-        out.extend(file.as_bytes());
-        out.extend(offset.to_le_bytes());
-    }
+    /// The most bytes of a written call: whether there is one, names behind their lengths, a number.
+    pub const WRITTEN: usize = 1 + (1 + CALL) + 10 + (2 + FILE);
 
     /// Finds the site whose name is at an address.
     pub fn of_call(address: usize) -> Option<&'static Self> {
@@ -142,22 +142,29 @@ mod tests {
         assert_eq!((one.call, one.address, one.place()), ("MPI_Send", 0, &place(16)));
     }
 
+    #[derive(Serialize, Deserialize)]
+    struct Written(#[serde(with = "super")] Option<&'static Site>);
+
+    fn read(bytes: &[u8]) -> postcard::Result<Option<&'static Site>> {
+        postcard::from_bytes::<Written>(bytes).map(|written| written.0)
+    }
+
     #[test]
-    fn what_is_written_is_read_and_what_is_cut_off_refused() {
+    fn what_is_written_is_read_and_what_is_cut_off_or_too_long_refused() {
         let place = Place { call: "MPI_Recv".into(), offset: 1 << 40, file: "b.out".into() };
-        let site = elsewhere(place.clone()).expect("there are few");
-        let mut written = Vec::new();
-        site.write(&mut written);
+        let site = elsewhere(place.clone());
+        let written = postcard::to_allocvec(&Written(site)).expect("it can be written");
         for cut in 0..written.len() {
-            assert!(read(&mut &written[..cut]).is_none(), "cut after {cut} bytes");
+            assert!(read(&written[..cut]).is_err(), "cut after {cut} bytes");
         }
-        written.push(9);
-        let mut rest = &written[..];
-        assert_eq!(read(&mut rest).expect("written so").map(Site::place), Some(&place));
-        assert_eq!(rest, [9]);
-        let long = elsewhere(Place { file: "x".repeat(FILE + 1), ..place }).expect("there are few");
-        written.clear();
-        long.write(&mut written);
-        assert_eq!(read(&mut &written[..]).expect("written so").map(|site| site.place().offset), Some(0));
+        assert_eq!(read(&written).expect("written so").map(Site::place), Some(&place));
+        let file =
+            |length: usize| Place { file: "x".repeat(length), call: "y".repeat(CALL), offset: u64::MAX };
+        let longest = postcard::to_allocvec(&Written(elsewhere(file(FILE)))).expect("it can be written");
+        assert_eq!(longest.len(), Site::WRITTEN);
+        let long = postcard::to_allocvec(&Written(elsewhere(file(FILE + 1)))).expect("it can be written");
+        assert_eq!(read(&long).expect("written so").map(|site| site.place().offset), Some(0));
+        let long = postcard::to_allocvec(&Some(file(FILE + 1))).expect("it can be written");
+        assert!(read(&long).is_err());
     }
 }

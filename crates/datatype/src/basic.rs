@@ -65,8 +65,17 @@ pub struct Description {
 }
 
 /// A predefined datatype as a small number.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "u8")]
 pub struct Basic(u8);
+
+impl TryFrom<u8> for Basic {
+    type Error = &'static str;
+
+    fn try_from(number: u8) -> Result<Self, Self::Error> {
+        TABLE[usize::from(number)].as_ref().map(|_| Self(number)).ok_or("no predefined datatype")
+    }
+}
 
 impl Basic {
     /// Returns the basic type of a predefined handle.

@@ -12,6 +12,7 @@ mod tree;
 
 use crate::basic::Basic;
 use crate::datatype::Datatype;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::sync::Arc;
 use tree::Tree;
@@ -60,7 +61,7 @@ impl std::fmt::Display for Difference {
 }
 
 impl Signature {
-    /// The most bytes that [`Signature::write`] appends.
+    /// The most bytes that it takes when it is written for another process, in the format of `postcard`.
     pub const MOST: usize = tree::MOST;
 
     /// Describes `count` instances of a type.
@@ -73,16 +74,6 @@ impl Signature {
             Form::Here { datatype, count } => Cow::Owned(Tree::of(datatype, *count)),
             Form::Read(tree) => Cow::Borrowed(tree),
         }
-    }
-
-    /// Writes it for another process: appends at most [`Signature::MOST`] bytes.
-    pub fn write(&self, out: &mut Vec<u8>) {
-        self.tree().write(out);
-    }
-
-    /// Reads what another process has written, and moves `bytes` to what follows it. Returns nothing if it is none.
-    pub fn read(bytes: &mut &[u8]) -> Option<Self> {
-        Tree::read(bytes).map(|tree| Self(Form::Read(Arc::new(tree))))
     }
 
     /// Tells whether it is packed data, which matches everything.
@@ -126,6 +117,18 @@ impl Signature {
             let is_exact = first.is_some() != second.is_some();
             (one.elements() != two.elements()).then_some(Difference { at, first, second, is_exact })
         })
+    }
+}
+
+impl Serialize for Signature {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.tree().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Signature {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(Form::Read(Arc::new(Tree::deserialize(deserializer)?))))
     }
 }
 
@@ -250,7 +253,7 @@ mod tests {
             let mut bytes = vec![nodes.len() as u8];
             bytes.extend(nodes.concat());
             let bytes = &bytes[..bytes.len() - (cut % 4 == 0) as usize * (cut % bytes.len())];
-            if let Some(signature) = Signature::read(&mut &*bytes) {
+            if let Ok((signature, _)) = postcard::take_from_bytes::<Signature>(bytes) {
                 let other = Signature::new(&other, count);
                 let _ = (signature.differs(&other), other.differs_in_message(&signature));
                 prop_assert_eq!(signature.differs(&signature.clone()), None);
@@ -262,14 +265,9 @@ mod tests {
 
     /// What another process makes of a signature.
     fn read(signature: &Signature) -> Signature {
-        let mut bytes = Vec::new();
-        signature.write(&mut bytes);
+        let bytes = postcard::to_allocvec(signature).expect("it can be written");
         assert!(bytes.len() <= Signature::MOST, "{} bytes", bytes.len());
-        bytes.push(7);
-        let mut rest = &bytes[..];
-        let read = Signature::read(&mut rest).expect("it was written");
-        assert_eq!(rest, [7]);
-        read
+        postcard::from_bytes(&bytes).expect("it was written")
     }
 
     #[test]

@@ -1,16 +1,14 @@
-//! What a rank shows the others of its collective calls in checking mode, and how that is written for another process.
-//!
-//! Numbers are little-endian, of as many bytes as they have here; what may be missing begins with a byte that says whether it is
-//! there. What is read may be anything: nothing is made larger than the bytes that are there.
+//! What a rank shows the others of its collective calls in checking mode, also those of other processes.
 
 use core::ffi::c_int;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use weft_base::site::{self, Site};
 use weft_datatype::Signature;
 
 /// What one side of an operation is, for each rank that the caller exchanges data with.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Side {
     Nobody,
     /// The same for every rank.
@@ -45,72 +43,20 @@ impl Side {
         all.dedup();
         all.into_iter()
     }
-
-    fn write(&self, out: &mut Vec<u8>) {
-        match self {
-            Self::Nobody => out.push(0),
-            Self::Everybody(signature) => {
-                out.push(1);
-                signature.write(out);
-            }
-            Self::One(rank, signature) => {
-                out.push(2);
-                out.extend(rank.to_le_bytes());
-                signature.write(out);
-            }
-            Self::Each(all) => {
-                out.push(3);
-                out.extend((all.len() as u32).to_le_bytes());
-                all.iter()
-                    .for_each(|signature| write_optional(out, signature.as_ref(), |s, out| s.write(out)));
-            }
-            Self::Edges(all) => {
-                out.push(4);
-                out.extend((all.len() as u32).to_le_bytes());
-                for ((rank, edge), signature) in all {
-                    out.extend(rank.to_le_bytes());
-                    out.extend((*edge as u32).to_le_bytes());
-                    signature.write(out);
-                }
-            }
-        }
-    }
-
-    fn read(bytes: &mut &[u8]) -> Option<Self> {
-        Some(match byte(bytes)? {
-            0 => Self::Nobody,
-            1 => Self::Everybody(Signature::read(bytes)?),
-            2 => Self::One(word(bytes)?, Signature::read(bytes)?),
-            3 => {
-                let mut all = Vec::new();
-                for _ in 0..word(bytes)? {
-                    all.push(read_optional(bytes, Signature::read)?);
-                }
-                Self::Each(all)
-            }
-            4 => {
-                let mut all = HashMap::new();
-                for _ in 0..word(bytes)? {
-                    all.insert((word(bytes)?, word(bytes)? as usize), Signature::read(bytes)?);
-                }
-                Self::Edges(all)
-            }
-            _ => return None,
-        })
-    }
 }
 
 /// A rank of a communicator, by its number among those of its side.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Place {
     pub is_left: bool,
     pub rank: u32,
 }
 
 /// What a rank shows to the others.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Shown {
     pub call: Cow<'static, str>,
+    #[serde(with = "site")]
     pub site: Option<&'static Site>,
     /// Its rank in its job.
     pub world_rank: u32,
@@ -144,81 +90,13 @@ impl Shown {
 
     /// Writes it for another process.
     pub fn written(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        // The names of procedures are short.
-        out.push(self.call.len() as u8);
-        out.extend(self.call.as_bytes());
-        write_optional(&mut out, self.site, Site::write);
-        out.extend(self.world_rank.to_le_bytes());
-        out.extend(self.place.rank.to_le_bytes());
-        out.extend([u8::from(self.place.is_left), u8::from(self.is_inter)]);
-        write_optional(&mut out, self.root, |root, out| out.extend(root.to_le_bytes()));
-        write_optional(&mut out, self.operation, |(handle, commutes), out| {
-            out.extend((handle as u64).to_le_bytes());
-            out.push(u8::from(commutes));
-        });
-        write_optional(&mut out, self.common.as_ref(), |common, out| common.write(out));
-        self.sends.write(&mut out);
-        self.receives.write(&mut out);
-        out
+        postcard::to_allocvec(self).expect("a vector has room for all")
     }
 
     /// Reads what another process has written. Returns nothing if it is not that.
-    pub fn read(mut bytes: &[u8]) -> Option<Self> {
-        let bytes = &mut bytes;
-        let length = byte(bytes)?;
-        let (call, rest) = bytes.split_at_checked(length.into())?;
-        let call = String::from_utf8(call.into()).ok()?;
-        *bytes = rest;
-        let shown = Self {
-            call: call.into(),
-            site: read_optional(bytes, site::read)?.flatten(),
-            world_rank: word(bytes)?,
-            place: Place { rank: word(bytes)?, is_left: flag(bytes)? },
-            is_inter: flag(bytes)?,
-            root: read_optional(bytes, |bytes| word(bytes).map(|root| root as c_int))?,
-            operation: read_optional(bytes, |bytes| {
-                let handle = u64::from_le_bytes(array(bytes)?);
-                Some((usize::try_from(handle).ok()?, flag(bytes)?))
-            })?,
-            common: read_optional(bytes, Signature::read)?,
-            sends: Side::read(bytes)?,
-            receives: Side::read(bytes)?,
-        };
-        bytes.is_empty().then_some(shown)
-    }
-}
-
-fn write_optional<T>(out: &mut Vec<u8>, value: Option<T>, write: impl FnOnce(T, &mut Vec<u8>)) {
-    out.push(u8::from(value.is_some()));
-    if let Some(value) = value {
-        write(value, out);
-    }
-}
-
-fn read_optional<T>(bytes: &mut &[u8], read: impl FnOnce(&mut &[u8]) -> Option<T>) -> Option<Option<T>> {
-    if flag(bytes)? { read(bytes).map(Some) } else { Some(None) }
-}
-
-fn array<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
-    let (first, rest) = bytes.split_first_chunk::<N>()?;
-    *bytes = rest;
-    Some(*first)
-}
-
-fn byte(bytes: &mut &[u8]) -> Option<u8> {
-    array::<1>(bytes).map(|[byte]| byte)
-}
-
-fn word(bytes: &mut &[u8]) -> Option<u32> {
-    array(bytes).map(u32::from_le_bytes)
-}
-
-fn flag(bytes: &mut &[u8]) -> Option<bool> {
-    match byte(bytes)? {
-        0 => Some(false),
-        1 => Some(true),
-        _ => None,
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        let (shown, rest) = postcard::take_from_bytes(bytes).ok()?;
+        rest.is_empty().then_some(shown)
     }
 }
 

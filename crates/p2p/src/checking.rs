@@ -2,13 +2,14 @@
 //!
 //! Nothing here runs unless [`is_checking`]. In checking mode there are no rings, and every send that does not find its
 //! receive keeps its datatype and the place of its call, so all messages meet their receives in two places of `engine`. To
-//! another node process a message takes both with it ([`Origin::write`]), in front of its data; see the page of `remote`.
+//! another node process a message takes both with it ([`Origin::written`]), in front of its data; see the page of `remote`.
 #![allow(unsafe_code)] // Reads buffers of sends in progress, and the datatypes they name.
 
 use crate::endpoint::{Endpoint, Payload};
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation};
 use core::ops::Range;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use weft_base::finding::Finding;
@@ -23,9 +24,11 @@ pub(crate) struct Kept {
 }
 
 /// One side of a message.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Origin {
     /// None for messages of the library itself, and data packed by it.
     signature: Option<Signature>,
+    #[serde(with = "site")]
     site: Option<&'static Site>,
 }
 
@@ -47,7 +50,7 @@ impl Origin {
 }
 
 /// The most bytes of a written origin.
-pub(crate) const WRITTEN: usize = 2 + Signature::MOST + Site::WRITTEN;
+pub(crate) const WRITTEN: usize = 1 + Signature::MOST + Site::WRITTEN;
 
 impl Origin {
     /// Describes data that goes to another node process, as bytes; nothing if there is nothing to be compared.
@@ -55,41 +58,14 @@ impl Origin {
     #[inline(never)]
     pub fn written(buffer: &Buffer) -> Option<Vec<u8>> {
         let origin = Self::of(buffer, None);
-        origin.signature.is_some().then(|| {
-            // How long it is comes first.
-            let mut out = vec![0; 2];
-            origin.write(&mut out);
-            let length = out.len() as u16 - 2;
-            out[..2].copy_from_slice(&length.to_le_bytes());
-            out
-        })
-    }
-
-    fn write(&self, out: &mut Vec<u8>) {
-        if let Some(signature) = &self.signature {
-            signature.write(out);
-        }
-        if let Some(site) = self.site {
-            site.write(out);
-        }
+        origin.signature.as_ref()?;
+        Some(postcard::to_allocvec(&origin).expect("a vector has room for all"))
     }
 
     /// Divides what has come from another node process into what its sender has written and the data. Returns nothing if it
-    /// is not that. A node process that does not check has no use for the first.
-    pub fn split(bytes: &[u8]) -> Option<(Option<Self>, &[u8])> {
-        let (length, rest) = bytes.split_first_chunk::<2>()?;
-        let (written, data) = rest.split_at_checked(u16::from_le_bytes(*length).into())?;
-        let origin = if is_checking() { Some(Self::read(written)?) } else { None };
-        Some((origin, data))
-    }
-
-    fn read(mut bytes: &[u8]) -> Option<Self> {
-        let signature = Signature::read(&mut bytes)?;
-        let mut origin = Self { signature: Some(signature), site: None };
-        if !bytes.is_empty() {
-            origin.site = site::read(&mut bytes)?;
-        }
-        bytes.is_empty().then_some(origin)
+    /// is not that.
+    pub fn split(bytes: &[u8]) -> Option<(Self, &[u8])> {
+        postcard::take_from_bytes(bytes).ok()
     }
 }
 
@@ -408,19 +384,18 @@ mod tests {
         let place = Place { call: "MPI_Isend".into(), offset: 4711, file: "here/a.out".into() };
         let site = site::elsewhere(place.clone());
         let sent = Origin { signature: Some(Signature::new(int, 5)), site };
-        let mut written = Vec::new();
-        sent.write(&mut written);
+        let mut written = postcard::to_allocvec(&sent).expect("it can be written");
         assert!(written.len() <= 48, "{} bytes for a simple message", written.len());
-        let heard = Origin::read(&written).expect("written as it is read");
+        for cut in 0..written.len() {
+            assert!(Origin::split(&written[..cut]).is_none(), "cut after {cut} bytes");
+        }
+        written.extend(b"data");
+        let (heard, data) = Origin::split(&written).expect("written as it is read");
+        assert_eq!(data, b"data");
         assert_eq!(heard.site.map(Site::place), Some(&place));
         let double = Signature::new(Datatype::predefined(MPI_DOUBLE).expect("predefined"), 5);
         let signature = heard.signature.expect("written");
         assert!(signature.differs(&Signature::new(int, 5)).is_none() && signature.differs(&double).is_some());
-        for cut in 0..written.len() {
-            // Without the call it is whole.
-            let rest = Origin::read(&written[..cut]);
-            assert!(rest.is_none_or(|origin| origin.site.is_none()), "cut after {cut} bytes");
-        }
     }
 
     proptest! {
@@ -430,9 +405,9 @@ mod tests {
             if let Some((_, data)) = Origin::split(&bytes) {
                 prop_assert!(bytes.ends_with(data) && data.len() + 2 <= bytes.len());
             }
-            // The usual beginning: one basic type, so many times.
-            bytes.splice(0..0, [2, 0, 7, 1, 1, 0, 5]);
-            let _ = Origin::read(&bytes);
+            // The usual beginning: there is a signature, of two nodes, a basic type and so many of it.
+            bytes.splice(0..0, [1, 2, 0, 7, 1, 1, 0, 5]);
+            let _ = Origin::split(&bytes);
         }
     }
 

@@ -4,12 +4,13 @@
 //! length and its hash. The last node is the whole. So a signature of any length is a few bytes where its type is simple; one
 //! that would take more than [`MOST`] bytes is written as its first runs and the rest.
 //!
-//! Numbers are written seven bits at a time, the lowest first, with the eighth bit set in all bytes but the last. What is read
-//! may be anything: nodes name earlier ones only, so nothing goes around in circles, and lengths saturate.
+//! What is read may be anything: nodes name earlier ones only, so nothing goes around in circles, and lengths saturate.
 
 use super::hash::{Hash, MODULUS};
 use crate::basic::Basic;
 use crate::datatype::Datatype;
+use serde::{Deserialize, Serialize, Serializer};
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// The most bytes a written tree takes.
@@ -19,12 +20,15 @@ pub(super) const MOST: usize = 512;
 const RUNS: usize = 32;
 const STEPS: usize = 4096;
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 enum Kind {
     Basic(Basic),
     /// Nodes, and how often each.
     Parts(Box<[(u32, u64)]>),
-    Rest,
+    Rest {
+        elements: u64,
+        hash: u64,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -37,14 +41,11 @@ struct Node {
 }
 
 /// A sequence of elements.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(try_from = "Vec<Kind>")]
 pub(super) struct Tree {
     nodes: Vec<Node>,
 }
-
-const BASIC: u8 = 0;
-const PARTS: u8 = 1;
-const REST: u8 = 2;
 
 impl Tree {
     /// Describes `count` instances of a type.
@@ -52,7 +53,7 @@ impl Tree {
         let mut tree = Self::default();
         let mut places = HashMap::new();
         let node = tree.add_type(datatype, &mut places);
-        tree.add_parts(vec![(node, count)]);
+        tree.add_parts([(node, count)].into());
         tree
     }
 
@@ -67,13 +68,13 @@ impl Tree {
 
     fn add_rest(&mut self, elements: u64, hash: u64) -> u32 {
         let whole = Hash::with_length(hash, elements);
-        self.add(Kind::Rest, elements, whole, 0)
+        self.add(Kind::Rest { elements, hash }, elements, whole, 0)
     }
 
     /// Adds a sequence of nodes that are there.
-    fn add_parts(&mut self, parts: Vec<(u32, u64)>) -> u32 {
+    fn add_parts(&mut self, parts: Box<[(u32, u64)]>) -> u32 {
         let (mut elements, mut known, mut whole) = (0u64, 0u64, Hash::EMPTY);
-        for &(part, copies) in &parts {
+        for &(part, copies) in &*parts {
             let part = &self.nodes[part as usize];
             if copies == 0 || part.elements == 0 {
                 continue;
@@ -86,7 +87,7 @@ impl Tree {
             elements = elements.saturating_add(all);
             whole = whole.then(part.whole.times(copies));
         }
-        self.add(Kind::Parts(parts.into()), elements, whole, known)
+        self.add(Kind::Parts(parts), elements, whole, known)
     }
 
     /// Adds a type; `places` are those that are there already, by address: a type may be part of another in many places.
@@ -168,7 +169,7 @@ impl Tree {
         let mut rest = index.checked_rem(*elements)?;
         let parts = match kind {
             Kind::Basic(basic) => return Some(*basic),
-            Kind::Rest => return None,
+            Kind::Rest { .. } => return None,
             Kind::Parts(parts) => parts,
         };
         for &(part, copies) in parts {
@@ -181,40 +182,12 @@ impl Tree {
         None
     }
 
-    /// Appends it to `out`: at most [`MOST`] bytes.
-    pub fn write(&self, out: &mut Vec<u8>) {
-        let start = out.len();
-        if !self.write_nodes(out, start + MOST) {
-            out.truncate(start);
-            self.beginning().write_nodes(out, usize::MAX);
+    /// Returns what is written of it.
+    fn shortened(&self) -> Cow<'_, Self> {
+        match postcard::to_slice(&Nodes(self), &mut [0; MOST]) {
+            Ok(_) => Cow::Borrowed(self),
+            Err(_) => Cow::Owned(self.beginning()),
         }
-    }
-
-    /// Appends all nodes, if that makes `out` no longer than `limit`; tells whether it did.
-    fn write_nodes(&self, out: &mut Vec<u8>, limit: usize) -> bool {
-        write_number(out, self.nodes.len() as u64);
-        for node in &self.nodes {
-            match &node.kind {
-                Kind::Basic(basic) => out.extend([BASIC, basic.index() as u8]),
-                Kind::Parts(parts) => {
-                    out.push(PARTS);
-                    write_number(out, parts.len() as u64);
-                    for &(part, copies) in parts {
-                        write_number(out, part.into());
-                        write_number(out, copies);
-                        if out.len() > limit {
-                            return false;
-                        }
-                    }
-                }
-                Kind::Rest => {
-                    out.push(REST);
-                    write_number(out, node.elements);
-                    write_number(out, node.whole.value());
-                }
-            }
-        }
-        out.len() <= limit
     }
 
     /// Returns the same sequence as its first runs of equal elements, and the rest.
@@ -239,7 +212,7 @@ impl Tree {
         let before = self.prefix(known).unwrap_or(0);
         let rest = tree.add_rest(elements - known, whole.without(before, elements - known));
         parts.push((rest, 1));
-        tree.add_parts(parts);
+        tree.add_parts(parts.into());
         tree
     }
 
@@ -247,7 +220,7 @@ impl Tree {
     fn walk(&self, node: u32, steps: &mut usize, show: &mut impl FnMut(Basic) -> bool) -> bool {
         match &self.nodes[node as usize].kind {
             Kind::Basic(basic) => show(*basic),
-            Kind::Rest => false,
+            Kind::Rest { .. } => false,
             Kind::Parts(parts) => parts.iter().all(|&(part, copies)| {
                 (0..copies).all(|_| {
                     *steps = steps.saturating_sub(1);
@@ -256,75 +229,47 @@ impl Tree {
             }),
         }
     }
+}
 
-    /// Reads what [`Tree::write`] has written, and moves `bytes` to what follows. Returns nothing if it is none.
-    pub fn read(bytes: &mut &[u8]) -> Option<Self> {
-        let mut tree = Self::default();
-        let nodes = read_number(bytes)?;
-        if nodes == 0 || nodes > MOST as u64 {
-            return None;
+/// All nodes of a tree, as they are written.
+struct Nodes<'a>(&'a Tree);
+
+impl Serialize for Nodes<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.nodes.iter().map(|node| &node.kind))
+    }
+}
+
+impl Serialize for Tree {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Nodes(&self.shortened()).serialize(serializer)
+    }
+}
+
+impl TryFrom<Vec<Kind>> for Tree {
+    type Error = &'static str;
+
+    fn try_from(nodes: Vec<Kind>) -> Result<Self, Self::Error> {
+        if nodes.len() > MOST {
+            return Err("too many nodes");
         }
-        for _ in 0..nodes {
-            match read_byte(bytes)? {
-                BASIC => {
-                    let index = usize::from(read_byte(bytes)?);
-                    tree.add_basic(Basic::all().find(|basic| basic.index() == index)?);
+        let mut tree = Self::default();
+        for kind in nodes {
+            let known = tree.nodes.len() as u64;
+            match kind {
+                Kind::Parts(parts) if parts.iter().any(|&(part, _)| u64::from(part) >= known) => {
+                    return Err("a part that is not there");
                 }
-                PARTS => {
-                    let count = read_number(bytes)?;
-                    if count > MOST as u64 {
-                        return None;
-                    }
-                    let mut parts = Vec::with_capacity(count as usize);
-                    for _ in 0..count {
-                        let part = read_number(bytes)?;
-                        let part =
-                            u32::try_from(part).ok().filter(|part| (*part as usize) < tree.nodes.len())?;
-                        parts.push((part, read_number(bytes)?));
-                    }
-                    tree.add_parts(parts);
-                }
-                REST => {
-                    let (elements, hash) = (read_number(bytes)?, read_number(bytes)?);
-                    if hash >= MODULUS {
-                        return None;
-                    }
-                    tree.add_rest(elements, hash);
-                }
-                _ => return None,
-            }
+                Kind::Rest { hash, .. } if hash >= MODULUS => return Err("no hash"),
+                Kind::Basic(basic) => tree.add_basic(basic),
+                Kind::Parts(parts) => tree.add_parts(parts),
+                Kind::Rest { elements, hash } => tree.add_rest(elements, hash),
+            };
         }
         // The whole is always a sequence, so that `only` and `prefix` need not look further.
-        matches!(tree.nodes.last()?.kind, Kind::Parts(_)).then_some(tree)
-    }
-}
-
-fn write_number(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-fn read_byte(bytes: &mut &[u8]) -> Option<u8> {
-    let (&first, rest) = bytes.split_first()?;
-    *bytes = rest;
-    Some(first)
-}
-
-fn read_number(bytes: &mut &[u8]) -> Option<u64> {
-    let mut number = 0u64;
-    for shift in (0..64).step_by(7) {
-        let byte = read_byte(bytes)?;
-        let bits = u64::from(byte & 0x7f);
-        if bits << shift >> shift != bits {
-            return None;
-        }
-        number |= bits << shift;
-        if byte < 0x80 {
-            return Some(number);
+        match tree.nodes.last() {
+            Some(Node { kind: Kind::Parts(_), .. }) => Ok(tree),
+            _ => Err("no sequence"),
         }
     }
-    None
 }

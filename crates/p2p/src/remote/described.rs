@@ -14,6 +14,7 @@ use crate::engine::{Engine, Mode};
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation};
 use std::sync::Arc;
+use weft_base::settings::is_checking;
 use weft_transport::{Device, Node, Place, Refusal};
 
 impl Remote {
@@ -77,6 +78,8 @@ impl Engine {
     pub(super) fn arrive_described(&self, from: Node, frame: Frame, payload: &[u8]) -> Heard {
         let (origin, data) =
             Origin::split(payload).ok_or(Nonsense("a message that does not say what it is"))?;
+        // A node process that does not check has no use for it.
+        let origin = is_checking().then_some(origin);
         match frame {
             Frame::Eager { target, envelope, .. } => {
                 self.arrive_eager(self.rank_here(target)?, from, envelope, data, origin);
