@@ -7,48 +7,60 @@
 
 enum { BATCHES = 7, EXCHANGES = 2000, WINDOW = 16, LARGEST = 4 << 20 };
 
+// What a batch is to take at most. Some implementations need a hundred times as long as others.
+static const double BATCH_S = 0.15;
+
 static char *buffer, *result;
 static int rank, ranks, partner, is_first;
 
-static void latency(int bytes) {
-  for (int batch = 0; batch < BATCHES; batch++) {
-    MPI_Barrier(MPI_COMM_WORLD);
-    double start = MPI_Wtime();
-    for (int i = 0; i < EXCHANGES; i++) {
-      if (is_first) {
-        MPI_Send(buffer, bytes, MPI_BYTE, partner, 1, MPI_COMM_WORLD);
-        MPI_Recv(buffer, bytes, MPI_BYTE, partner, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-      } else {
-        MPI_Recv(buffer, bytes, MPI_BYTE, partner, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        MPI_Send(buffer, bytes, MPI_BYTE, partner, 1, MPI_COMM_WORLD);
-      }
-    }
-    if (rank == 0 && batch) sample("latency", bytes, (MPI_Wtime() - start) * 1e9 / (2.0 * EXCHANGES));
+// Runs so many of something, and returns the seconds they took: those of all ranks.
+static double timed(void (*operation)(int, int), int bytes, int repetitions) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  double start = MPI_Wtime();
+  operation(bytes, repetitions);
+  return MPI_Wtime() - start;
+}
+
+// Prints samples: batches of at most `most` repetitions of something that moves `messages` messages.
+static void sampled(const char *name, void (*operation)(int, int), int bytes, int most, double messages) {
+  int repetitions = most < 8 ? 1 : most / 8;
+  double first = timed(operation, bytes, repetitions), second = timed(operation, bytes, 1);
+  // The first try contains what is done once; of few repetitions the time of one tells more.
+  double each = first / repetitions < second ? first / repetitions : second;
+  repetitions = each * most <= BATCH_S ? most : each > BATCH_S ? 1 : (int)(BATCH_S / each);
+  MPI_Bcast(&repetitions, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  for (int batch = 0; batch < BATCHES - 1; batch++) {
+    double elapsed = timed(operation, bytes, repetitions);
+    if (rank == 0) sample(name, bytes, elapsed * 1e9 / repetitions / messages);
   }
 }
 
-// Prints the time of a message, of all that the ranks of a host send.
-static void stream(int bytes, long total) {
-  MPI_Request requests[WINDOW];
-  int windows = (int)(total / ((long)bytes * WINDOW * (ranks / 2)));
-  if (windows < 2) windows = 2;
-  for (int batch = 0; batch < BATCHES; batch++) {
-    MPI_Barrier(MPI_COMM_WORLD);
-    double start = MPI_Wtime();
-    for (int window = 0; window < windows; window++) {
-      for (int i = 0; i < WINDOW; i++) {
-        if (is_first) MPI_Isend(buffer, bytes, MPI_BYTE, partner, 2, MPI_COMM_WORLD, &requests[i]);
-        else MPI_Irecv(buffer, bytes, MPI_BYTE, partner, 2, MPI_COMM_WORLD, &requests[i]);
-      }
-      MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
+static void exchange(int bytes, int repetitions) {
+  for (int i = 0; i < repetitions; i++) {
+    if (is_first) {
+      MPI_Send(buffer, bytes, MPI_BYTE, partner, 1, MPI_COMM_WORLD);
+      MPI_Recv(buffer, bytes, MPI_BYTE, partner, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else {
+      MPI_Recv(buffer, bytes, MPI_BYTE, partner, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      MPI_Send(buffer, bytes, MPI_BYTE, partner, 1, MPI_COMM_WORLD);
     }
-    char end;
-    if (is_first) MPI_Recv(&end, 1, MPI_BYTE, partner, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    else MPI_Send(&end, 1, MPI_BYTE, partner, 3, MPI_COMM_WORLD);
-    MPI_Barrier(MPI_COMM_WORLD);
-    double messages = (double)windows * WINDOW * (ranks / 2);
-    if (rank == 0 && batch) sample("stream", bytes, (MPI_Wtime() - start) * 1e9 / messages);
   }
+}
+
+// Sends windows of messages, and ends when all of them are there.
+static void stream(int bytes, int windows) {
+  MPI_Request requests[WINDOW];
+  for (int window = 0; window < windows; window++) {
+    for (int i = 0; i < WINDOW; i++) {
+      if (is_first) MPI_Isend(buffer, bytes, MPI_BYTE, partner, 2, MPI_COMM_WORLD, &requests[i]);
+      else MPI_Irecv(buffer, bytes, MPI_BYTE, partner, 2, MPI_COMM_WORLD, &requests[i]);
+    }
+    MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
+  }
+  char end;
+  if (is_first) MPI_Recv(&end, 1, MPI_BYTE, partner, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  else MPI_Send(&end, 1, MPI_BYTE, partner, 3, MPI_COMM_WORLD);
+  MPI_Barrier(MPI_COMM_WORLD);
 }
 
 static int count;
@@ -66,8 +78,12 @@ int main(int argc, char **argv) {
   is_first = rank < ranks / 2;
   partner = is_first ? rank + ranks / 2 : rank - ranks / 2;
   const char *mode = argc > 1 ? argv[1] : "";
-  if (!strcmp(mode, "latency")) latency(8);
-  for (int i = 2; i < argc && !strcmp(mode, "stream"); i++) stream(atoi(argv[i]), 64 << 20);
+  if (!strcmp(mode, "latency")) sampled("latency", exchange, 8, EXCHANGES, 2);
+  for (int i = 2; i < argc && !strcmp(mode, "stream"); i++) {
+    // The time of a message, of all that the ranks of a host send: as many as make 64 MiB.
+    int bytes = atoi(argv[i]), windows = (64 << 20) / WINDOW / bytes / (ranks / 2);
+    sampled("stream", stream, bytes, windows < 2 ? 2 : windows, (double)WINDOW * (ranks / 2));
+  }
   if (!strcmp(mode, "collectives")) {
     measure("barrier", barrier, 0.05, 5);
     int counts[] = {1, 8 << 10, 128 << 10};

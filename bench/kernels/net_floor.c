@@ -1,5 +1,6 @@
 // The network's floors, without MPI: a ping-pong and streams over one TCP connection. `net_floor serve` on one host,
-// `net_floor ADDRESS latency` or `net_floor ADDRESS stream BYTES…` on another.
+// `net_floor ADDRESS latency` or `net_floor ADDRESS stream BYTES…` on another. FLOOR_CONGESTION names the kernel's way to avoid
+// congestion that is taken instead of the system's own.
 #include "sample.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -32,11 +33,19 @@ static void whole(int fd, long bytes, int writes) {
   }
 }
 
+// Makes a socket; those that are accepted from it avoid congestion alike.
+static int stream_socket(void) {
+  int fd = socket(AF_INET, SOCK_STREAM, 0);
+  const char *way = getenv("FLOOR_CONGESTION");
+  if (way && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, way, strlen(way))) exit(3);
+  return fd;
+}
+
 // Each request says how many messages of how many bytes come, and how many of them are answered.
 struct request { long messages, bytes, answers; };
 
 static void serve(void) {
-  int listener = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+  int listener = stream_socket(), one = 1;
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(PORT)};
   setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
   if (bind(listener, (void *)&address, sizeof address) || listen(listener, 4)) exit(1);
@@ -63,7 +72,7 @@ static void serve(void) {
 int main(int argc, char **argv) {
   if (argc > 1 && !strcmp(argv[1], "serve")) serve();
   if (argc < 3) return 2;
-  int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+  int fd = stream_socket(), one = 1;
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(PORT)};
   inet_pton(AF_INET, argv[1], &address.sin_addr);
   if (connect(fd, (void *)&address, sizeof address)) return 1;

@@ -33,7 +33,8 @@ fn begin(nodes: &'static Nodes, host_of: impl Fn(Node) -> u32) {
         exchange.look_at_shown(crate::collective_checks::read);
     }
     let _ = NODES.set(nodes);
-    weft_sched::set_source(&Outside, nodes.device().is_crowded());
+    let device = nodes.device();
+    weft_sched::set_source(&Outside, device.is_crowded(), device.asks_kernel());
     // Without the threads of further devices messages wait until a rank polls; nothing else depends on them.
     let _ = nodes.keep(weft_sched::watched_poll);
 }

@@ -58,6 +58,8 @@ pub(crate) const OWN_THREADS: &str = "weft-";
 static SOURCE: OnceLock<&'static dyn Source> = OnceLock::new();
 /// Other processes need the cores.
 static CROWDED: AtomicBool = AtomicBool::new(false);
+/// And a look in vain costs calls of the kernel.
+static IS_DEAR: AtomicBool = AtomicBool::new(false);
 /// The number of the worker that sleeps in the source, plus one.
 static KEEPER: AtomicUsize = AtomicUsize::new(0);
 /// How many threads sleep in the source.
@@ -67,15 +69,17 @@ static SERVING: AtomicU32 = AtomicU32::new(0);
 const LIMIT: Duration = Duration::from_secs(1);
 
 /// Says what brings wake-ups from outside, and whether the cores are `crowded`: taken by more processes of the job than
-/// there are cores. Then who waits gives its core away before it looks again. Once per process.
+/// there are cores. Then who waits gives its core away before it looks again, and looks a few times only if each look is
+/// `dear`, because it costs calls of the kernel. Once per process.
 ///
 /// A process with a source reports no deadlock by itself: whether somebody elsewhere will still send, it cannot know. It
 /// says when it rests; see [`on_rest`](crate::on_rest).
-pub fn set_source(source: &'static dyn Source, crowded: bool) {
+pub fn set_source(source: &'static dyn Source, crowded: bool, dear: bool) {
     if SOURCE.set(source).is_err() {
         return;
     }
     CROWDED.store(crowded, Ordering::Relaxed);
+    IS_DEAR.store(crowded && dear, Ordering::Relaxed);
     if let Some(pool) = pool() {
         pool.expect_company();
     }
@@ -105,6 +109,12 @@ pub(crate) fn is_streaming() -> bool {
 #[inline]
 pub(crate) fn is_crowded() -> bool {
     CROWDED.load(Ordering::Relaxed)
+}
+
+/// Tells whether that is so, and each look takes much time from them.
+#[inline]
+pub(crate) fn is_dear() -> bool {
+    IS_DEAR.load(Ordering::Relaxed)
 }
 
 /// Sleeps in the source while `is_idle`.

@@ -441,6 +441,9 @@ pub(crate) fn spin_until(done: &mut impl FnMut() -> bool) -> bool {
     if !may_spin() {
         return false;
     }
+    if idle::is_dear() {
+        return spin_in_turns(done);
+    }
     // A handoff between cores takes tens of nanoseconds: at first look again at once.
     for _ in 0..64 {
         if done() {
@@ -448,6 +451,23 @@ pub(crate) fn spin_until(done: &mut impl FnMut() -> bool) -> bool {
         }
     }
     spin_long(done)
+}
+
+/// Looks a few times where each look takes much time from other processes, one of which is waited for.
+///
+/// Measured with four hosts of 8 ranks on two cores, looks of a microsecond that gave nothing away for some tens of
+/// microseconds, and these: barrier 687 and 186 us, an allreduce of 8 bytes 1210 and 488, of 1 MiB 9500 and 6400.
+#[inline(never)]
+fn spin_in_turns(done: &mut impl FnMut() -> bool) -> bool {
+    for looks in 1.. {
+        if !may_spin() || !take_turns(looks) {
+            break;
+        }
+        if done() {
+            return true;
+        }
+    }
+    false
 }
 
 #[inline(never)]

@@ -294,6 +294,9 @@ impl Worker {
                 {
                     continue;
                 }
+                if idle::is_dear() {
+                    break;
+                }
                 if is_crowded() {
                     cpu::yield_core();
                 }

@@ -115,7 +115,7 @@ fn wake_from_inside(answers: &[AtomicU64; 8]) {
 
 #[test]
 fn what_comes_from_outside_wakes_ranks_and_threads() {
-    weft_sched::set_source(&POST, false);
+    weft_sched::set_source(&POST, false, false);
     weft_sched::on_deadlock(|| panic!("others could still send"));
     let scheduler = Scheduler::Auto;
     weft_sched::start(Config {

@@ -278,4 +278,9 @@ pub trait Device: Send + Sync {
     fn is_crowded(&self) -> bool {
         false
     }
+
+    /// Tells whether a poll in vain costs calls of the kernel.
+    fn asks_kernel(&self) -> bool {
+        false
+    }
 }

@@ -543,6 +543,10 @@ impl Device for Routes {
     fn is_crowded(&self) -> bool {
         self.all().any(|device| device.is_crowded())
     }
+
+    fn asks_kernel(&self) -> bool {
+        self.all().any(|device| device.asks_kernel())
+    }
 }
 
 #[cfg(test)]

@@ -149,7 +149,10 @@ impl Algorithm {
                 &[Pairwise, Bruck]
             }
             (Level::Nodes, Collective::Reduce) => &[Flat, Binary, Binomial, Chain, Rabenseifner],
-            (Level::Nodes, Collective::Allreduce | Collective::ReduceScatter) => {
+            (Level::Nodes, Collective::Allreduce) => {
+                &[Flat, Binary, Binomial, Chain, RecursiveDoubling, Rabenseifner, Ring, Pairwise]
+            }
+            (Level::Nodes, Collective::ReduceScatter) => {
                 &[Flat, Binary, Binomial, Chain, RecursiveDoubling, Rabenseifner, Ring]
             }
             (Level::Nodes, Collective::ReduceScatterBlock) => &[Pairwise],

@@ -234,7 +234,7 @@ mod tests {
         let of = |text| parse_rows(text).unwrap().len();
         assert_eq!(of("all: schedule"), Collective::ALL.len());
         assert_eq!(of("all: slots"), Collective::ALL.len() - 3);
-        assert_eq!(of("all/nodes: pairwise"), 4);
+        assert_eq!(of("all/nodes: pairwise"), 5);
         // Four collectives cannot let a schedule depend on bytes.
         assert_eq!(of("all: schedule @1K-"), Collective::ALL.len() - 4);
     }

@@ -1,15 +1,84 @@
 //! Packed data that is made once and then shared.
+//!
+//! Memory of some length goes into a stock when nobody needs its bytes any more, and comes from there: fresh pages cost the
+//! kernel more than the data that is written there, and memory that was used a moment ago may still be in a cache.
 #![allow(unsafe_code)] // Memory that a device or a copy fills through its address.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
+use weft_sync::Lock;
 
 /// Where the parts of a message begin: a multiple of this, so that every element is aligned.
 pub(crate) const ALIGN: usize = 16;
 
+/// Memory from this length on is used again.
+const WORTHWHILE: usize = 32 << 10;
+
+/// How many bytes the stock holds at most.
+const STOCK: usize = 8 << 20;
+
+static STOCK_OF_ALL: Lock<Stock> = Lock::new(Stock::new());
+
+/// Memory that waits to be used again: the latest comes last.
+struct Stock {
+    list: VecDeque<Vec<u128>>,
+    bytes: usize,
+}
+
+impl Stock {
+    const fn new() -> Self {
+        Self { list: VecDeque::new(), bytes: 0 }
+    }
+
+    /// Takes out the latest that is long enough, but not more than twice as long.
+    fn take(&mut self, words: usize) -> Option<Vec<u128>> {
+        let place = self.list.iter().rposition(|memory| (words..=2 * words).contains(&memory.len()))?;
+        let memory = self.list.remove(place)?;
+        self.bytes -= size_of_val(&memory[..]);
+        Some(memory)
+    }
+
+    /// Adds memory. Returns what there is no room for any more: the oldest.
+    fn put(&mut self, memory: Vec<u128>) -> Vec<Vec<u128>> {
+        self.bytes += size_of_val(&memory[..]);
+        self.list.push_back(memory);
+        let mut rest = Vec::new();
+        while self.bytes > STOCK
+            && let Some(oldest) = self.list.pop_front()
+        {
+            self.bytes -= size_of_val(&oldest[..]);
+            rest.push(oldest);
+        }
+        rest
+    }
+}
+
+/// Whole words, of which the stock gets those that are worthwhile back.
+#[derive(Debug, Default)]
+struct Memory(Vec<u128>);
+
+impl Memory {
+    /// Returns memory for so many bytes, whatever they are.
+    fn new(length: usize) -> Self {
+        let words = length.div_ceil(ALIGN);
+        let used = if length >= WORTHWHILE { STOCK_OF_ALL.lock().take(words) } else { None };
+        Self(used.unwrap_or_else(|| vec![0; words]))
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if size_of_val(&self.0[..]) >= WORTHWHILE {
+            let rest = STOCK_OF_ALL.lock().put(core::mem::take(&mut self.0));
+            drop(rest);
+        }
+    }
+}
+
 /// Bytes that nobody changes any more, aligned to [`ALIGN`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bytes {
-    memory: Arc<Vec<u128>>,
+    memory: Arc<Memory>,
     first: usize,
     length: usize,
 }
@@ -22,7 +91,7 @@ impl Bytes {
 
     /// Returns where they are, for as long as one of the values that share them lives.
     pub fn address(&self) -> *const u8 {
-        self.memory.as_ptr().cast::<u8>().wrapping_add(self.first)
+        self.memory.0.as_ptr().cast::<u8>().wrapping_add(self.first)
     }
 
     /// Returns them as a slice.
@@ -42,25 +111,25 @@ impl Bytes {
 
 /// Memory for bytes to come.
 pub(crate) struct Building {
-    memory: Vec<u128>,
+    memory: Memory,
     length: usize,
 }
 
 impl Building {
-    /// Allocates memory, filled with zeros.
+    /// Returns memory. What is there is zeros or bytes of the past.
     pub fn new(length: usize) -> Self {
-        Self { memory: vec![0; length.div_ceil(ALIGN)], length }
+        Self { memory: Memory::new(length), length }
     }
 
     /// Returns where it is. Whoever writes there does so before [`Building::finish`].
     pub fn address(&mut self) -> *mut u8 {
-        self.memory.as_mut_ptr().cast()
+        self.memory.0.as_mut_ptr().cast()
     }
 
     /// Returns it as a slice.
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
-        // SAFETY: as many bytes were allocated, and initialised with zeros.
-        unsafe { core::slice::from_raw_parts_mut(self.memory.as_mut_ptr().cast(), self.length) }
+        // SAFETY: there are at least as many bytes, and they were initialised with zeros once.
+        unsafe { core::slice::from_raw_parts_mut(self.memory.0.as_mut_ptr().cast(), self.length) }
     }
 
     /// Ends the writing.
@@ -127,6 +196,35 @@ mod tests {
             assert!(again.iter().all(|part| part.address().addr().is_multiple_of(ALIGN) || part.len() == 0));
             assert_eq!(again.len(), parts.len());
         }
+    }
+
+    #[test]
+    fn memory_is_used_again_and_bounded() {
+        let mut stock = Stock::new();
+        let words = WORTHWHILE / ALIGN;
+        let memory = vec![0u128; 2 * words];
+        let address = memory.as_ptr();
+        assert!(stock.put(memory).is_empty());
+        assert!(stock.take(2 * words + 1).is_none() && stock.take(words - 1).is_none());
+        assert_eq!(stock.take(words).map(|memory| memory.as_ptr()), Some(address));
+        assert!(stock.take(words).is_none());
+        for _ in 0..STOCK / WORTHWHILE {
+            assert!(stock.put(vec![0; words]).is_empty());
+        }
+        let rest = stock.put(vec![0; words + 1]);
+        assert_eq!(rest.iter().map(Vec::len).collect::<Vec<_>>(), [words, words]);
+        assert_eq!(stock.bytes, stock.list.iter().map(|memory| size_of_val(&memory[..])).sum());
+        assert!(stock.bytes <= STOCK);
+    }
+
+    #[test]
+    fn bytes_of_the_past_are_not_those_of_others() {
+        let old = Bytes::from(&vec![1; WORTHWHILE][..]);
+        let part = old.part(16, 100).unwrap();
+        drop(old);
+        let new = Bytes::from(&vec![2; WORTHWHILE][..]);
+        assert!(part.as_slice().iter().all(|&byte| byte == 1));
+        assert!(new.as_slice().iter().all(|&byte| byte == 2) && new.len() == WORTHWHILE);
     }
 
     #[test]

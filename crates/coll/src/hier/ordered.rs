@@ -164,20 +164,36 @@ impl Planner<'_> {
         results
     }
 
-    /// Each process reduces a block and hands it to all others.
-    fn in_blocks(&mut self, count: u64) -> Vec<(Range<u64>, Cell)> {
+    /// Each process reduces a block and hands it to all others, in segments.
+    pub(super) fn in_blocks(&mut self, count: u64) -> Vec<(Range<u64>, Cell)> {
         let operands = self.operands(self.layout.all_on(self.me), count);
-        let blocks = self.blocks(count, self.layout.len());
-        for to in self.others() {
-            let part = self.shares(&operands, &blocks[to as usize]);
-            self.send_runs(to, key(0, 0), &part);
+        let cut = |block: Range<u64>| {
+            let parts = self.parts(block.end - block.start).into_iter();
+            parts.map(|part| block.start + part.start..block.start + part.end).collect()
+        };
+        let blocks: Vec<Vec<Range<u64>>> =
+            self.blocks(count, self.layout.len()).into_iter().map(cut).collect();
+        // The first segments of all blocks first, so that everybody has something to reduce soon.
+        for (at, _) in (0..).zip(&blocks[0]) {
+            for to in self.others() {
+                if let Some(range) = blocks[to as usize].get(at as usize) {
+                    let part = self.shares(&operands, range);
+                    self.send_runs(to, key(0, at), &part);
+                }
+            }
         }
-        let mine = blocks[self.me as usize].clone();
-        let cell = self.receive_all(&operands, key(0, 0), &mine);
-        self.others().for_each(|to| self.program.send(to, key(1, 0), vec![cell]));
-        let me = self.me;
-        let mut take = |node| if node == me { cell } else { self.program.receive(node, key(1, 0), 1)[0] };
-        (0..).zip(blocks).map(|(node, block)| (block, take(node))).collect()
+        let mut results = Vec::new();
+        for (at, range) in (0..).zip(blocks[self.me as usize].clone()) {
+            let cell = self.receive_all(&operands, key(0, at), &range);
+            self.others().for_each(|to| self.program.send(to, key(1, at), vec![cell]));
+            results.push((range, cell));
+        }
+        for from in self.others() {
+            for (at, range) in (0..).zip(blocks[from as usize].clone()) {
+                results.push((range, self.program.receive(from, key(1, at), 1)[0]));
+            }
+        }
+        results
     }
 
     /// The partial result goes from the last process to the first, segment by segment, and from there to `home`.

@@ -278,8 +278,13 @@ impl Run {
     }
 
     fn ready(&mut self, program: &Program, step: u32) {
+        let is_send = |&step: &u32| matches!(program.action(step), Action::Send { .. });
         if program.action(step).owner().is_some() {
             self.gives.push(step)
+        } else if is_send(&step) {
+            // Others wait for it, and it takes the processor for a moment only.
+            let place = self.urgent.iter().take_while(|step| is_send(step)).count();
+            self.urgent.insert(place, step)
         } else {
             self.urgent.push_back(step)
         }

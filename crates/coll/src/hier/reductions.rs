@@ -238,6 +238,7 @@ impl Planner<'_> {
                 let cells = self.doubling(&all, &nodes, count);
                 self.with_parts(cells, count)
             }
+            Algorithm::Pairwise => self.in_blocks(count),
             Algorithm::Ring | Algorithm::Rabenseifner if self.choice.is_commutative && nodes.len() > 1 => {
                 self.reduced_blocks(&all, &nodes, count)
             }

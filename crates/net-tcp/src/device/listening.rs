@@ -5,7 +5,7 @@ use crate::card::{self, Card, Machine};
 use crate::config::{NetConfig, choose, common_prefix};
 use crate::congestion;
 use crate::handshake::Secret;
-use core::sync::atomic::{AtomicBool, AtomicU32};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -105,6 +105,8 @@ impl Listener {
             pending: AtomicU32::new(0),
             door_busy: AtomicBool::new(false),
             recent: core::array::from_fn(|_| AtomicU32::new(u32::MAX)),
+            streak: AtomicU32::new(0),
+            looked: AtomicU64::new(0),
             ticks: AtomicU32::new(0),
             streams: AtomicU32::new(0),
             is_crowded,

@@ -14,7 +14,7 @@ use crate::door::Door;
 use crate::frame::{HEAD, Kind};
 use crate::handshake::{Nonce, Pair, Secret};
 use crate::link::{Item, Link, Stage, send_short};
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use rustix::event::epoll;
 use rustix::io::Errno;
 use rustix::net::{Shutdown, sockopt};
@@ -25,12 +25,17 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
 use std::time::Duration;
 use weft_sync::{CachePadded, Lock};
+use weft_sys::clock;
 use weft_transport::{Capabilities, Channel, Device, Handler, Node, Outbound, Refusal, Traffic};
 
 /// How many connections are looked at without asking which have something.
 const RECENT: usize = 2;
 /// How often the others are asked after, in polls that found something.
 const LOOK: u32 = 8;
+/// So many arrivals in a row on one connection make it likely that the next one comes there, too.
+const STREAK: u32 = 4;
+/// How many microseconds then lie between two looks at the others.
+const APART_US: u64 = 2;
 /// How many polls in vain lie between two looks at the clock while something has a time limit.
 const TEND: u32 = 64;
 /// The least size of the memory that is received into.
@@ -77,6 +82,10 @@ pub struct TcpDevice {
     door_busy: AtomicBool,
     /// Connections that have had something.
     recent: [AtomicU32; RECENT],
+    /// How many whole messages, or several at once, have come in a row on the latest of them.
+    streak: AtomicU32,
+    /// When the kernel was asked about all, in ticks of the clock.
+    looked: AtomicU64,
     ticks: AtomicU32,
     /// In how many directions of connections a long message is under way.
     streams: AtomicU32,
@@ -199,6 +208,19 @@ impl TcpDevice {
     }
 
     // --- polling ---------------------------------------------------------------------------------------------------
+
+    /// Receives from a connection that has had something.
+    fn receive_recent(&self, recent: &AtomicU32, handler: &dyn Handler) -> bool {
+        let number = recent.load(Ordering::Relaxed);
+        if number == u32::MAX {
+            return false;
+        }
+        let (node, channel) = of_index(number);
+        // Who has more to send than the socket takes waits for room, and leaves the socket to the kernel: a look sees what
+        // arrives.
+        let is_blocked = self.link(node, channel).is_blocked.load(Ordering::Relaxed);
+        !is_blocked && self.receive(node, channel, handler)
+    }
 
     /// Asks the kernel which connections have something, and deals with those.
     fn look(&self, handler: &dyn Handler) -> bool {
@@ -327,22 +349,26 @@ impl Device for TcpDevice {
     }
 
     fn poll(&self, handler: &dyn Handler) -> bool {
-        let mut moved = false;
-        for recent in &self.recent {
-            let number = recent.load(Ordering::Relaxed);
-            if number != u32::MAX {
-                let (node, channel) = of_index(number);
-                // Who has more to send than the socket takes waits for room, and leaves the socket to the kernel: the look
-                // below sees what arrives.
-                if !self.link(node, channel).is_blocked.load(Ordering::Relaxed) {
-                    moved |= self.receive(node, channel, handler);
-                }
-            }
-        }
         let tick = self.ticks.load(Ordering::Relaxed).wrapping_add(1);
         self.ticks.store(tick, Ordering::Relaxed);
-        if !moved || tick.is_multiple_of(LOOK) {
-            moved |= self.look(handler);
+        let [latest, earlier] = &self.recent;
+        let mut moved = self.receive_recent(latest, handler);
+        if moved {
+            self.streak.store(self.streak.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
+        }
+        let streak = self.streak.load(Ordering::Relaxed);
+        // Each call of the kernel in vain delays what comes meanwhile. By the clock, because some poll seldom.
+        let is_due = streak < STREAK
+            || clock::ticks().wrapping_sub(self.looked.load(Ordering::Relaxed))
+                >= APART_US * clock::ticks_per_us();
+        if if moved { tick.is_multiple_of(LOOK) } else { is_due } {
+            let before = latest.load(Ordering::Relaxed);
+            let is_other = self.receive_recent(earlier, handler);
+            moved |= is_other || self.look(handler);
+            if is_other || latest.load(Ordering::Relaxed) != before {
+                self.streak.store(0, Ordering::Relaxed);
+            }
+            self.looked.store(clock::ticks(), Ordering::Relaxed);
         }
         if self.pending.load(Ordering::Relaxed) != 0 {
             moved |= self.report(handler);
@@ -385,6 +411,10 @@ impl Device for TcpDevice {
 
     fn is_crowded(&self) -> bool {
         self.is_crowded
+    }
+
+    fn asks_kernel(&self) -> bool {
+        true
     }
 
     fn wake(&self) {

@@ -7,6 +7,7 @@ use crate::link::{Incoming, Link, Placing, STREAM, Stage, Then};
 use core::sync::atomic::Ordering;
 use rustix::event::epoll;
 use rustix::io::Errno;
+use rustix::net::RecvFlags;
 use rustix::time::Timespec;
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
@@ -68,6 +69,10 @@ impl TcpDevice {
         }
         self.scratches.lock().push(scratch);
         let left = incoming.placing.as_ref().map_or(0, |placing| placing.left);
+        if left > 0 {
+            // Who asks for the rest again and again keeps the socket from taking it: 256 KiB took a third longer.
+            self.streak.store(0, Ordering::Relaxed);
+        }
         link.expect(socket.as_fd(), &mut incoming, left);
         self.note_stream(&link.is_streaming, left >= STREAM);
         moved
@@ -99,7 +104,8 @@ impl TcpDevice {
             let target = unsafe { core::slice::from_raw_parts_mut(address, direct) };
             rustix::io::readv(socket, &mut [IoSliceMut::new(target), IoSliceMut::new(more)])
         } else {
-            rustix::io::read(socket, more)
+            // Shorter in the kernel than a read.
+            rustix::net::recv(socket, more, RecvFlags::DONTWAIT).map(|(received, _)| received)
         };
         let received = match received {
             Ok(0) => return Err(Stop::Closed("it has closed the connection: its process has ended".into())),
