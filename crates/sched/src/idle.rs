@@ -3,7 +3,10 @@
 //! What brings them is a [`Source`], for instance a device that receives messages; this module knows no more of it than
 //! that somebody must poll it. Without one nothing here runs.
 //!
-//! - A thread without a worker polls before it sleeps, and sleeps in the source.
+//! - A thread without a worker polls before it sleeps. One of them, the *guest*, sleeps in the source, and the others at their
+//!   own words: all that sleep in the source wake up with each message and each wake-up of one of them. (Two hosts of 60
+//!   threads on two cores so took 15 s for what takes less than one.) A guest that leaves sends back another, which takes its
+//!   place when it parks again.
 //! - A worker with nothing to run polls for a while. Then one of them, the *keeper*, sleeps in the source and the others at
 //!   their own word. A keeper that has something to run wakes another worker that sleeps, so that the place is taken again.
 //! - While all compute, a thread of its own looks now and then, so that messages that need no rank's help go on. It stays
@@ -12,16 +15,22 @@
 //! Races closed:
 //! - *Woken while falling asleep in the source*: whoever wakes a thread changes its word first and then wakes the source;
 //!   the source asks for the word once its own wake-ups are not missed any more. A worker has in addition named itself
-//!   keeper before that, and who wakes it looks for the keeper after changing its word, both sequentially consistent.
+//!   keeper before that, a thread guest, and who wakes it looks for those after changing its word, both sequentially
+//!   consistent.
+//! - *The guest leaves while another goes to sleep at its word*: that one has entered the list before it looks for the guest,
+//!   and the guest looks at the list after it has gone. Whoever leaves does so, because the one that was sent back may have
+//!   something else to do.
 
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
 use core::time::Duration;
 use std::sync::OnceLock;
 
+use weft_sync::Lock;
 use weft_sys::process::spawn_apart;
 
 use crate::census::{Polling, Traffic, Watch};
 use crate::pool::pool;
+use crate::thread::Thread;
 
 /// What brings wake-ups from outside of the process. All functions may be called by many threads at once.
 pub trait Source: Sync {
@@ -62,6 +71,10 @@ static CROWDED: AtomicBool = AtomicBool::new(false);
 static IS_DEAR: AtomicBool = AtomicBool::new(false);
 /// The number of the worker that sleeps in the source, plus one.
 static KEEPER: AtomicUsize = AtomicUsize::new(0);
+/// The thread without a worker that sleeps in the source.
+static GUEST: AtomicPtr<Thread> = AtomicPtr::new(core::ptr::null_mut());
+/// Others that sleep, at their own words.
+static OTHERS: Lock<Vec<&'static Thread>> = Lock::new(Vec::new());
 /// How many threads sleep in the source.
 static SERVING: AtomicU32 = AtomicU32::new(0);
 
@@ -126,6 +139,43 @@ pub(crate) fn sleep(source: &dyn Source, is_idle: &dyn Fn() -> bool) {
             SERVING.fetch_sub(1, Ordering::Relaxed);
         }
     }
+}
+
+/// As [`sleep`], for a thread without a worker: as the guest, or with `nap`, a sleep at its own word for a limited time.
+pub(crate) fn visit(
+    source: &dyn Source,
+    me: &'static Thread,
+    is_idle: &dyn Fn() -> bool,
+    nap: &dyn Fn(Duration),
+) {
+    let pointer = core::ptr::from_ref(me).cast_mut();
+    while is_idle() {
+        let nobody = core::ptr::null_mut();
+        if GUEST.compare_exchange(nobody, pointer, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
+            sleep(source, is_idle);
+            GUEST.store(nobody, Ordering::SeqCst);
+        } else {
+            OTHERS.lock().push(me);
+            if !GUEST.load(Ordering::SeqCst).is_null() {
+                nap(LIMIT);
+            }
+            OTHERS.lock().retain(|other| !core::ptr::eq(*other, me));
+        }
+    }
+    if GUEST.load(Ordering::SeqCst).is_null() {
+        let next = OTHERS.lock().pop();
+        next.into_iter().for_each(Thread::unpark);
+    }
+}
+
+/// Wakes a thread without a worker, whose word has been changed, if it is the guest. Returns whether it is.
+pub(crate) fn wake_guest(thread: &Thread) -> bool {
+    fence(Ordering::SeqCst);
+    let is_guest = core::ptr::eq(GUEST.load(Ordering::SeqCst), thread);
+    if is_guest && let Some(source) = source() {
+        source.wake();
+    }
+    is_guest
 }
 
 /// As [`sleep`], for a worker, if no other is the keeper. Returns false, without having slept, if one is.

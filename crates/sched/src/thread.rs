@@ -202,9 +202,8 @@ impl Thread {
         if known().is_some_and(|me| core::ptr::eq(me, self)) {
             return; // It found its own wake-up while it polled.
         }
-        futex::wake(&self.state.0, 1);
-        if let Some(source) = idle::source() {
-            source.wake();
+        if !idle::wake_guest(self) {
+            futex::wake(&self.state.0, 1);
         }
     }
 
@@ -241,12 +240,17 @@ impl Thread {
     }
 
     /// Waits in the kernel until the state is no longer `PARKED`; for threads without a worker.
-    pub(crate) fn sleep_while_parked(&self) {
+    pub(crate) fn sleep_while_parked(&'static self) {
         // Only this thread writes the word.
         let sleeps = self.sleeps.load(Ordering::Relaxed);
         self.sleeps.store(sleeps.wrapping_add(1), Ordering::SeqCst);
         match idle::source() {
-            Some(source) => idle::sleep(source, &|| self.state.0.load(Ordering::SeqCst) == PARKED),
+            Some(source) => {
+                let is_idle = || self.state.0.load(Ordering::SeqCst) == PARKED;
+                idle::visit(source, self, &is_idle, &|limit| {
+                    futex::wait_for(&self.state.0, PARKED, Some(limit));
+                });
+            }
             None => {
                 while self.state.0.load(Ordering::Acquire) == PARKED {
                     futex::wait(&self.state.0, PARKED);

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use weft_sched::{Config, Scheduler, Source, Thread};
 
-const RANKS: u32 = 6;
-const PLAIN: usize = 2;
+const RANKS: u32 = 4;
+const PLAIN: usize = 4;
 const ROUNDS: u64 = 2000;
 const LOCAL: u64 = 100;
 /// How often each waiter was asked from inside.
@@ -33,6 +33,11 @@ static POST: Post = Post {
     sleeping: AtomicU32::new(0),
 };
 
+/// A worker and one thread sleep in the source; who else does would wake up each time for nothing.
+const SLEEPERS: u32 = 2;
+/// The most that have slept there at once.
+static MOST: AtomicU32 = AtomicU32::new(0);
+
 /// Sleeps that only the time ended, though there was reason to wake up.
 static OVERSLEPT: AtomicU32 = AtomicU32::new(0);
 
@@ -56,7 +61,7 @@ impl Source for Post {
 
     fn sleep(&self, limit: Duration, is_idle: &dyn Fn() -> bool) {
         let seen = self.bell.load(Ordering::SeqCst);
-        self.sleeping.fetch_add(1, Ordering::SeqCst);
+        MOST.fetch_max(self.sleeping.fetch_add(1, Ordering::SeqCst) + 1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         let nothing =
             (0..8).all(|i| self.sent[i].load(Ordering::SeqCst) == self.arrived[i].load(Ordering::SeqCst));
@@ -99,8 +104,7 @@ fn wake_from_inside(answers: &[AtomicU64; 8]) {
     for round in 1..=LOCAL {
         for (waiter, answer) in answers.iter().enumerate() {
             let thread = POST.threads.lock().unwrap()[waiter].expect("it has answered before");
-            let others = PLAIN as u32 - u32::from(round == LOCAL && waiter > RANKS as usize);
-            while !thread.is_parked() || POST.sleeping.load(Ordering::SeqCst) <= others {
+            while !thread.is_parked() || POST.sleeping.load(Ordering::SeqCst) < SLEEPERS {
                 std::thread::yield_now();
             }
             ASKED[waiter].store(round, Ordering::Release);
@@ -156,5 +160,6 @@ fn what_comes_from_outside_wakes_ranks_and_threads() {
         wake_from_inside(&ANSWERS);
     });
     weft_sched::wait_for_ranks();
+    assert_eq!(MOST.load(Ordering::Relaxed), SLEEPERS);
     assert_eq!(OVERSLEPT.load(Ordering::SeqCst), 0, "a wake-up was lost");
 }
