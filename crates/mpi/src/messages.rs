@@ -235,7 +235,7 @@ pub(crate) struct Data<'a> {
 
 impl Data<'_> {
     /// Checks address, count and datatype of a message.
-    #[inline]
+    #[inline(always)]
     pub fn new(
         process: &'static Process,
         address: *const c_void,
@@ -330,6 +330,7 @@ pub(crate) fn store_status(target: Out<abi::Status>, mut status: abi::Status) {
 }
 
 /// Stores a status at `index` of a call that completes several and found no error.
+#[inline]
 pub(crate) fn store_status_at(target: Out<abi::Status>, index: usize, mut status: abi::Status) {
     if !target.is_null() {
         status.error = target.get_at(index).error;

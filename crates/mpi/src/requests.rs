@@ -126,38 +126,69 @@ fn store_completion(status: Out<Status>, completion: &Completion) {
     if completion.is_empty { status.set(completion.status) } else { store_status(status, completion.status) }
 }
 
-/// Stores several completions, and reports errors as the standard wants it: every status says how its operation ended.
-fn store_all(completions: Vec<Completion>, statuses: Out<Status>) -> Result {
-    let failed = completions.iter().find_map(|c| Some((c.comm, c.error.as_ref()?.class)));
-    for (i, completion) in completions.iter().enumerate() {
-        if failed.is_some() || completion.is_empty {
-            statuses.set_at(i, completion.status);
-        } else {
-            store_status_at(statuses, i, completion.status);
-        }
+/// A failed operation of a call that completes several: the place of its status, its communicator, its error.
+type Failure = (usize, abi::Comm, Error);
+
+/// The statuses of a call that completes several operations, one after the other.
+struct Statuses {
+    array: Out<Status>,
+    count: usize,
+    failures: Vec<Failure>,
+}
+
+impl Statuses {
+    fn new(array: Out<Status>) -> Self {
+        Self { array, count: 0, failures: Vec::new() }
     }
-    let Some((comm, code)) = failed else { return Ok(()) };
-    let text =
-        format!("{}; MPI_ERROR in each status says how its operation ended", all_failures(&completions));
-    Err(Error::new(MPI_ERR_IN_STATUS, text).on(comm).in_status(code))
+
+    /// Stores the next completion: the error field stays as it is, but for the empty status.
+    #[inline]
+    fn add(&mut self, completion: Completion) {
+        if completion.is_empty {
+            self.array.set_at(self.count, completion.status);
+        } else {
+            store_status_at(self.array, self.count, completion.status);
+        }
+        if let Some(error) = completion.error {
+            self.failures.push((self.count, completion.comm, error));
+        }
+        self.count += 1;
+    }
+
+    /// Reports errors as the standard wants it: if there is one, every status says how its operation ended.
+    fn end(self) -> Result {
+        if self.failures.is_empty() { Ok(()) } else { Err(self.in_status()) }
+    }
+
+    #[cold]
+    fn in_status(self) -> Error {
+        let Self { array, count, failures } = self;
+        for i in (0..count).filter(|_| !array.is_null()) {
+            let class =
+                failures.iter().find(|(at, ..)| *at == i).map_or(MPI_SUCCESS, |(.., error)| error.class);
+            array.set_at(i, Status { error: class, ..array.get_at(i) });
+        }
+        let (_, comm, ref first) = failures[0];
+        let class = first.class;
+        let text = format!("{}; MPI_ERROR in each status says how its operation ended", tell(&failures));
+        Error::new(MPI_ERR_IN_STATUS, text).on(comm).in_status(class)
+    }
 }
 
 /// Tells the first of several failures, and remembers each for `MPI_Error_string` of the statuses' codes.
-#[cold]
-fn all_failures(completions: &[Completion]) -> String {
+fn tell(failures: &[Failure]) -> String {
     let (process, call) = (Process::any(), weft_sched::current().call());
-    let mut failed = completions.iter().enumerate().filter_map(|(i, c)| Some((i, c.comm, c.error.as_ref()?)));
-    for (_, comm, error) in failed.clone().collect::<Vec<_>>().into_iter().rev() {
-        let communicator = process.communicator(comm).ok();
+    for (_, comm, error) in failures.iter().rev() {
+        let communicator = process.communicator(*comm).ok();
         let on = communicator.as_deref().map(title);
         process.failures.record(error.class, story(process, call, on.as_deref(), error));
     }
-    let first = failed.next().map(|(i, _, error)| format!("the operation of status {i} failed: {error}"));
-    let others = match failed.count() {
+    let (i, _, error) = &failures[0];
+    let others = match failures.len() - 1 {
         0 => String::new(),
         n => format!(" (and {n} more)"),
     };
-    first.unwrap_or_default() + &others
+    format!("the operation of status {i} failed: {error}{others}")
 }
 
 /// `MPI_Wait`
@@ -206,13 +237,13 @@ fn end_all(
     requests: Out<abi::Request>,
     statuses: Out<Status>,
 ) -> Result {
-    let mut completions = Vec::with_capacity(handles.len());
+    let mut statuses = Statuses::new(statuses);
     for (i, &handle) in handles.iter().enumerate() {
         let completion = call.wait(handle)?;
         requests.set_at(i, completion.handle);
-        completions.push(completion);
+        statuses.add(completion);
     }
-    store_all(completions, statuses)
+    statuses.end()
 }
 
 /// `MPI_Testall`
@@ -327,22 +358,22 @@ fn end_some(
     indices: Out<c_int>,
     statuses: Out<Status>,
 ) -> Result {
-    let mut completions = Vec::new();
+    let mut statuses = Statuses::new(statuses);
     for &place in places {
         if call.is_complete(requests.get_at(place))? {
             let completion = call.wait(requests.get_at(place))?;
             requests.set_at(place, completion.handle);
-            indices.set_at(completions.len(), place as c_int);
-            completions.push(completion);
+            indices.set_at(statuses.count, place as c_int);
+            statuses.add(completion);
         }
     }
-    outcount.set(completions.len() as c_int);
-    if completions.is_empty() {
+    outcount.set(statuses.count as c_int);
+    if statuses.count == 0 {
         note_failure();
     } else {
         note_success();
     }
-    store_all(completions, statuses)
+    statuses.end()
 }
 
 /// `MPI_Testsome`
@@ -456,8 +487,11 @@ pub fn request_get_status_all(
     note_success();
     flag.set(1);
     let (engine, me) = (call.messages.engine, call.messages.endpoint);
-    let found = (0..count).map(|i| engine.peek_request(me, requests.get(i))).collect::<Result<_>>()?;
-    store_all(found, statuses)
+    let found: Vec<_> =
+        (0..count).map(|i| engine.peek_request(me, requests.get(i))).collect::<Result<_>>()?;
+    let mut statuses = Statuses::new(statuses);
+    found.into_iter().for_each(|completion| statuses.add(completion));
+    statuses.end()
 }
 
 /// `MPI_Request_get_status_some`
@@ -480,20 +514,20 @@ pub fn request_get_status_some(
         return Ok(());
     }
     check::output(indices, "array_of_indices")?;
-    let mut completions = Vec::new();
+    let mut statuses = Statuses::new(statuses);
     for (&place, &handle) in places.iter().zip(&handles) {
         if let Some(found) = peek(&call, handle)? {
-            indices.set_at(completions.len(), place as c_int);
-            completions.push(found);
+            indices.set_at(statuses.count, place as c_int);
+            statuses.add(found);
         }
     }
-    outcount.set(completions.len() as c_int);
-    if completions.is_empty() {
+    outcount.set(statuses.count as c_int);
+    if statuses.count == 0 {
         note_failure();
     } else {
         note_success();
     }
-    store_all(completions, statuses)
+    statuses.end()
 }
 
 /// `MPI_Request_free`

@@ -156,7 +156,8 @@ impl Engine {
         // One comparison tells both where it is and whether.
         match self.endpoints.get(rank.wrapping_sub(self.first) as usize) {
             Some(endpoint) => Some(endpoint),
-            None => self.local_of_scattered(rank),
+            None if self.first == SCATTERED => self.local_of_scattered(rank),
+            None => None,
         }
     }
 
@@ -174,9 +175,6 @@ impl Engine {
 
     #[inline(never)]
     fn local_of_scattered(&self, rank: u32) -> Option<&Endpoint> {
-        if self.first != SCATTERED {
-            return None;
-        }
         let nodes = self.remote()?.nodes();
         let place = nodes.places().of(rank);
         (place.node == nodes.node()).then(|| &self.endpoints[place.index as usize])
@@ -227,10 +225,40 @@ impl Engine {
     ) -> Result {
         // SAFETY: the caller's promise.
         unsafe {
-            if mode == Mode::Standard && self.push(me, target, envelope, &data) {
+            let Some(endpoint) = self.local(target) else {
+                return self.send_far(me, target, envelope, data, mode);
+            };
+            if mode == Mode::Standard && self.push(me, endpoint, envelope, &data) {
                 return Ok(());
             }
             self.send_locked(me, target, envelope, data, mode)
+        }
+    }
+
+    /// Sends to a rank of another node process.
+    #[inline(never)]
+    unsafe fn send_far(
+        &self,
+        me: &Endpoint,
+        target: u32,
+        envelope: Envelope,
+        data: Buffer,
+        mode: Mode,
+    ) -> Result {
+        if is_checking() {
+            checking::look(me, &data, false);
+        }
+        // SAFETY: the caller's promise; the operation stays here until it is complete.
+        unsafe {
+            if self.deliver_far(me, target, envelope, &data, mode, None) {
+                return Ok(());
+            }
+            let operation = Operation::new(data);
+            if self.deliver_far(me, target, envelope, &data, mode, Some(&operation)) {
+                return Ok(());
+            }
+            self.wait(me, &operation);
+            operation.outcome().sent()
         }
     }
 
@@ -267,13 +295,17 @@ impl Engine {
     /// # Safety
     /// As [`Engine::send`].
     #[inline]
-    pub(crate) unsafe fn push(&self, me: &Endpoint, target: u32, envelope: Envelope, data: &Buffer) -> bool {
+    pub(crate) unsafe fn push(
+        &self,
+        me: &Endpoint,
+        endpoint: &Endpoint,
+        envelope: Envelope,
+        data: &Buffer,
+    ) -> bool {
         if data.bytes > PAYLOAD as u64 || !data.dense {
             return false;
         }
-        // No ring leads to another node process.
-        let Some(ring) = me.ring_to(target) else { return false };
-        let Some(endpoint) = self.local(target) else { return false };
+        let Some(ring) = me.ring_to(endpoint.rank()) else { return false };
         let Envelope { context, source, tag } = envelope;
         let header = Header { context, source, tag, length: data.bytes as u32 };
         // A target that sleeps is better served by the lock, which hands over the data and wakes it.
@@ -302,8 +334,18 @@ impl Engine {
     ) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
-            self.push(me, target, envelope, data)
-                || self.deliver(me, target, envelope, data, Mode::Standard, None)
+            match self.local(target) {
+                Some(endpoint) => {
+                    self.push(me, endpoint, envelope, data)
+                        || self.deliver(me, target, envelope, data, Mode::Standard, None)
+                }
+                None => {
+                    if is_checking() {
+                        checking::look(me, data, false);
+                    }
+                    self.deliver_far(me, target, envelope, data, Mode::Standard, None)
+                }
+            }
         }
     }
 

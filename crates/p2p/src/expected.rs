@@ -42,14 +42,6 @@ pub(crate) enum Look {
 }
 
 impl Endpoint {
-    /// Tells whether the calling thread has what it expects.
-    #[inline]
-    pub(crate) fn is_served(&self) -> bool {
-        let expected = self.expectation().load(Ordering::Relaxed);
-        // SAFETY: as in `take_expected_if`.
-        !expected.is_null() && self.is_owner(weft_sched::current()) && unsafe { (*expected).is_taken.get() }
-    }
-
     /// Takes the receive that the calling thread itself waits in, if a message of this envelope is for it. The caller delivers
     /// and completes it.
     #[inline]

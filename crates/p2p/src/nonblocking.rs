@@ -74,7 +74,8 @@ impl Engine {
         mode: Mode,
         comm: abi::Comm,
     ) -> abi::Request {
-        if mode == Mode::Standard && !is_checking() && data.bytes() <= self.limits().eager {
+        let may_be_eager = data.bytes() <= self.limits().eager || !self.is_local(target);
+        if mode == Mode::Standard && !is_checking() && may_be_eager {
             // The usual case is complete at once and needs no request: look before making one.
             // SAFETY: the caller's promise.
             if unsafe { self.send_if_eager(me, target, envelope, &data) } {
@@ -261,7 +262,7 @@ impl Engine {
             Persistent::NothingSent => (Kind::Send { target: u32::MAX }, Recipe::Nothing),
             Persistent::NothingReceived => (Kind::Receive, Recipe::Nothing),
         };
-        let content = Content { recipe: Some((recipe, buffer)), ..content(kind, comm, datatype) };
+        let content = Content { recipe: Some(Box::new((recipe, buffer))), ..content(kind, comm, datatype) };
         me.requests().create(content, buffer, false).handle()
     }
 
@@ -274,7 +275,7 @@ impl Engine {
         if let Kind::Work(work) = &slot.content().kind {
             return work.start().inspect_err(|_| me.requests().deactivate(slot));
         }
-        let Some((recipe, buffer)) = slot.content().recipe else {
+        let Some(&(recipe, buffer)) = slot.content().recipe.as_deref() else {
             return Err(Error::new(MPI_ERR_REQUEST, "request is not persistent"));
         };
         slot.operation.reset(buffer);

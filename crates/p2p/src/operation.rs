@@ -101,7 +101,7 @@ impl Buffer {
     ///
     /// # Safety
     /// The promise of [`Buffer::new`] for receives; `input` holds `bytes` bytes.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn unpack_from(&self, input: *const u8, bytes: u64) {
         let bytes = bytes.min(self.bytes);
         if self.dense {

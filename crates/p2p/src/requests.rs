@@ -180,7 +180,8 @@ pub(crate) struct Content {
     pub datatype: Option<Datatype>,
     /// Memory of the library that is sent from.
     pub _packed: Option<Box<[u8]>>,
-    pub recipe: Option<(Recipe, Buffer)>,
+    /// What a persistent request does. Apart, so that the others have no room for it.
+    pub recipe: Option<Box<(Recipe, Buffer)>>,
 }
 
 /// One request. The operation comes first, so that its address is the slot's.
@@ -391,8 +392,8 @@ impl Requests {
         if let Some(datatype) = &content.datatype {
             buffer.datatype = datatype;
         }
-        if let Some((_, kept)) = &mut content.recipe {
-            *kept = buffer;
+        if let Some(recipe) = &mut content.recipe {
+            recipe.1 = buffer;
         }
         slot.operation.reset(buffer);
         if is_checking() {
@@ -444,6 +445,19 @@ impl Requests {
             }
         }
         Err(self.bad_handle(handle))
+    }
+
+    /// Finds a request that is active; nothing if it is null, inactive or has nothing to remember.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST`
+    #[inline]
+    pub(crate) fn find_active(&self, handle: abi::Request) -> Result<Option<&Slot>> {
+        if handle == MPI_REQUEST_NULL || is_memoryless(handle) {
+            return Ok(None);
+        }
+        let slot = self.find(handle)?;
+        Ok(slot.is_active().then_some(slot))
     }
 
     /// Returns the work behind the handle of a request that is active, or was when the program freed it: copies of

@@ -135,10 +135,7 @@ impl Engine {
             return Ok(Completion::empty(MPI_REQUEST_NULL));
         }
         let requests = me.requests();
-        if !requests.is_active(handle)? {
-            return Ok(Completion::empty(handle));
-        }
-        let slot = requests.find(handle)?;
+        let Some(slot) = requests.find_active(handle)? else { return Ok(Completion::empty(handle)) };
         if !self.is_complete(me, slot) {
             match &slot.content().kind {
                 Kind::Work(work) if work.is_independent() => work.wait(),
@@ -190,14 +187,14 @@ impl Engine {
         let requests = me.requests();
         let mut work = Vec::new();
         for &handle in handles {
-            if handle == MPI_REQUEST_NULL || is_memoryless(handle) || !requests.is_active(handle)? {
-                continue;
-            }
-            let slot = requests.find(handle)?;
+            let Some(slot) = requests.find_active(handle)? else { continue };
             match slot.content().kind {
                 Kind::Work(_) => work.push(slot),
                 _ => requests.operations(slot, |operation| {
                     if !operation.is_done() {
+                        if work.is_empty() {
+                            work.reserve(handles.len());
+                        }
                         work.push(slot);
                     }
                 }),

@@ -212,8 +212,24 @@ impl<const N: usize> Ring<N> {
     /// Tells whether a message is there. Open to all; a hint to those who are not the consumer.
     #[inline]
     pub fn is_ready(&self) -> bool {
+        self.next_mark().is_some()
+    }
+
+    /// Returns the mark of the next message, if one is there. Open to all; a hint to those who are not the consumer.
+    #[inline]
+    pub fn next_mark(&self) -> Option<u16> {
         let at = self.taken.load(Ordering::Relaxed);
-        (self.slots[at as usize % N].sequence.load(Ordering::Acquire) ^ (at + 1)) & POSITION == 0
+        let word = self.slots[at as usize % N].sequence.load(Ordering::Acquire);
+        ((word ^ (at + 1)) & POSITION == 0).then_some((word >> MARK) as u16)
+    }
+
+    /// Fetches later slots of the next message, which is there, to be read soon. Open to all.
+    #[inline]
+    pub fn prefetch_message(&self, places: core::ops::Range<u32>) {
+        let at = self.taken.load(Ordering::Relaxed);
+        for place in places {
+            crate::prefetch::for_reading(&self.slots[at.wrapping_add(u64::from(place)) as usize % N]);
+        }
     }
 
     /// Returns the next message, which stays until [`Ring::pop`].

@@ -107,6 +107,9 @@ pub struct Arriving<'a> {
 pub enum Placement {
     /// The handler has taken what it needs; the device forgets the message. What is not present yet is dropped.
     Taken,
+    /// As `Taken`, and it was the one message that the calling thread, which polls, waits for: a device may leave what follows
+    /// to the next poll.
+    Served,
     /// Into memory that stays valid until [`Handler::placed`] is called with the token. Bytes past `capacity` are dropped.
     Memory {
         /// Where the payload begins.
@@ -151,12 +154,6 @@ pub trait Handler: Sync {
     /// Tells whether something has come that no device sees, in memory that processes share ([`Device::commons`]), for
     /// [`Handler::advance`] to deal with.
     fn has_come(&self) -> bool {
-        false
-    }
-
-    /// Tells whether the calling thread, which polls, has got the one message it waits for: a device may leave what follows to
-    /// the next poll.
-    fn is_served(&self) -> bool {
         false
     }
 

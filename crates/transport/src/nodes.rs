@@ -191,10 +191,6 @@ impl Handler for Nodes {
         Channel::ALL.iter().fold(false, |moved, &channel| self.of(channel).advance() | moved)
     }
 
-    fn is_served(&self) -> bool {
-        self.of(Channel::PointToPoint).is_served()
-    }
-
     fn has_come(&self) -> bool {
         Channel::ALL.iter().any(|&channel| self.of(channel).has_come())
     }

@@ -399,10 +399,6 @@ impl Handler for Renumbered<'_> {
         self.handler.has_come()
     }
 
-    fn is_served(&self) -> bool {
-        self.handler.is_served()
-    }
-
     fn is_idle(&self) -> bool {
         self.handler.is_idle()
     }

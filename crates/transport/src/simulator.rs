@@ -404,7 +404,9 @@ impl Inner {
             let placement = handler.arrive(message);
             guard = self.world();
             match placement {
-                Placement::Taken => return self.leave(&mut guard, from, to, channel, &packet),
+                Placement::Taken | Placement::Served => {
+                    return self.leave(&mut guard, from, to, channel, &packet);
+                }
                 Placement::Memory { address, capacity, token } => {
                     packet.placing = Some((address, capacity, token));
                 }

@@ -127,10 +127,13 @@ pub(crate) struct Commons {
 
 impl Commons {
     /// Wakes ranks that sleep here and want to know of something. Returns whether there was anything.
+    #[inline]
     pub fn hear(&self) -> bool {
-        if self.awaiting.load(Ordering::SeqCst) == 0 {
-            return false;
-        }
+        self.awaiting.load(Ordering::SeqCst) != 0 && self.hear_all()
+    }
+
+    #[inline(never)]
+    fn hear_all(&self) -> bool {
         let awaited = self.awaited.lock().clone();
         awaited.iter().fold(false, |heard, apart| apart.hear() | heard)
     }

@@ -218,10 +218,8 @@ impl Exchange {
         self.has_restless.store(true, Ordering::Relaxed);
     }
 
+    #[inline(never)]
     fn help(&self) -> bool {
-        if !self.has_restless.load(Ordering::Relaxed) {
-            return false;
-        }
         let restless = {
             let mut restless = self.restless.lock();
             self.has_restless.store(false, Ordering::Relaxed);
@@ -331,10 +329,8 @@ impl Exchange {
     }
 
     /// Tries again what the device has refused.
+    #[inline(never)]
     fn flush(&self) -> bool {
-        if self.letters.load(Ordering::Relaxed) == 0 {
-            return false;
-        }
         let mut moved = false;
         let waiting = core::mem::take(&mut *self.outbox.lock());
         let mut full: Vec<Node> = Vec::new();
@@ -587,7 +583,10 @@ impl Handler for Exchange {
     }
 
     fn advance(&self) -> bool {
-        self.flush() | self.help() | self.commons.hear()
+        // Asked at every poll; mostly there is nothing.
+        let mut moved = self.letters.load(Ordering::Relaxed) != 0 && self.flush();
+        moved |= self.has_restless.load(Ordering::Relaxed) && self.help();
+        self.commons.hear() | moved
     }
 
     fn has_come(&self) -> bool {

@@ -16,7 +16,8 @@ use super::incoming::{Announced, Incoming};
 use super::layout::{MAX_NODES, Shape};
 use super::map::Map;
 use super::outgoing::{Blocks, Outgoing};
-use super::shared::{Area, Header, MAGIC, VERSION, state};
+use super::shared::{Area, Header, MAGIC, Pair, VERSION, state};
+use super::wire;
 
 /// How often a process looks whether the one it watches lives.
 const WATCH: Duration = Duration::from_millis(100);
@@ -278,7 +279,7 @@ impl SegmentDevice {
     /// Tells whether there is something to poll for.
     #[inline]
     fn is_ready(&self) -> bool {
-        self.announced.iter().any(|pair| pair.lines.is_ready())
+        self.announced.iter().any(has_message)
             || self.own.mailbox.is_ready()
             || self.deaths.load(Ordering::Relaxed) != self.map.header().deaths.load(Ordering::Relaxed)
     }
@@ -357,6 +358,21 @@ impl SegmentDevice {
 
     // --- losing ----------------------------------------------------------------------------------------------------
 
+    /// Loses those that are dead or not to be trusted. Returns whether there were any.
+    #[cold]
+    fn note_losses(&self, incoming: &mut Incoming, handler: &dyn Handler) -> bool {
+        let dead = incoming.take_dead(&self.map, &self.announced, handler);
+        let lost = incoming.take_lost();
+        for &(peer, why) in &lost {
+            self.lose(incoming, peer, Some(why), handler);
+        }
+        for &peer in &dead {
+            self.lose(incoming, peer, None, handler);
+        }
+        self.deaths.store(incoming.deaths(), Ordering::Relaxed);
+        !lost.is_empty() || !dead.is_empty()
+    }
+
     #[cold]
     fn lose(&self, incoming: &mut Incoming, peer: Node, why: Option<&str>, handler: &dyn Handler) {
         if incoming.lose(peer) {
@@ -403,6 +419,14 @@ impl SegmentDevice {
             (0..nodes).for_each(|peer| self.call(peer));
         }
     }
+}
+
+/// Tells whether a pair holds a message. The other lines of one that lies in several come while this process gets to them.
+#[inline]
+fn has_message(pair: &Pair) -> bool {
+    let Some(mark) = pair.lines.next_mark() else { return false };
+    pair.lines.prefetch_message(1..wire::lines_hint(mark));
+    true
 }
 
 impl Drop for SegmentDevice {
@@ -567,20 +591,12 @@ impl Device for SegmentDevice {
         let Some(mut incoming) = self.incoming.try_lock() else { return false };
         let mut moved = false;
         if ready {
-            let mut lost = Vec::new();
             let room_made = |node| self.call(node);
-            moved |= incoming.poll(&self.map, &self.announced, handler, &room_made, &mut lost);
+            moved |= incoming.poll(&self.map, &self.announced, handler, &room_made);
             self.heard.store(incoming.delivered() as u32, Ordering::Relaxed);
-            let dead = incoming.take_dead(&self.map, &self.announced, handler, &mut lost);
-            for (peer, why) in lost {
-                self.lose(&mut incoming, peer, Some(why), handler);
-                moved = true;
+            if incoming.has_losses(&self.map) {
+                moved |= self.note_losses(&mut incoming, handler);
             }
-            for peer in dead {
-                self.lose(&mut incoming, peer, None, handler);
-                moved = true;
-            }
-            self.deaths.store(incoming.deaths(), Ordering::Relaxed);
         }
         if self.waiting_count.load(Ordering::Relaxed) != 0 {
             moved |= self.go_on(handler);

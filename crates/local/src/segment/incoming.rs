@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use weft_sync::mailbox::Next;
 use weft_sync::ring::Payload;
-use weft_transport::{Arriving, Handler, MAX_HEADER, Node, Placement};
+use weft_transport::{Arriving, Channel, Handler, MAX_HEADER, Node, Placement};
 
 use super::map::Map;
 use super::shared::{Pair, state};
@@ -69,11 +69,25 @@ enum Source<'a> {
     Mailbox,
 }
 
+/// How far a look at a source went.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    Nothing,
+    Something,
+    /// The one message that the polling thread waits for: what follows is left to the next poll. The next line, which its sender
+    /// may not have written yet, would come from the sender's cache and hold up the answer.
+    Awaited,
+}
+
 /// See the module's page.
 pub(crate) struct Incoming {
     peers: Box<[Peer]>,
     /// Whose pairs were announced, in that order.
     sources: Vec<Node>,
+    /// With which of them the next poll begins.
+    next: usize,
+    /// Peers that are not to be trusted, and why.
+    lost: Vec<(Node, &'static str)>,
     deaths: u32,
     /// How often something was delivered.
     delivered: u64,
@@ -87,30 +101,51 @@ impl Incoming {
         Self {
             peers: (0..nodes).map(|_| Peer::default()).collect(),
             sources: Vec::new(),
+            next: 0,
+            lost: Vec::new(),
             deaths: 0,
             delivered: 0,
         }
     }
 
-    /// Delivers what has arrived; a bounded number of messages of each source. Calls `room_made` for senders that wait
-    /// for room after some was made.
+    /// Delivers what has arrived, a bounded number of messages of each source, but not what follows a message that the calling
+    /// thread waits for: with that the next poll begins. Calls `room_made` for senders that wait for room after some was made.
+    #[inline]
     pub fn poll(
         &mut self,
         map: &Map,
         announced: &Announced,
         handler: &dyn Handler,
         room_made: &dyn Fn(Node),
-        lost: &mut Vec<(Node, &'static str)>,
     ) -> bool {
         let mut moved = false;
-        for index in 0..self.sources.len() {
-            moved |= self.poll_pair(map, self.sources[index], handler, room_made, lost);
-        }
-        if map.area(map.node).mailbox.is_ready() {
-            moved |= self.poll_mailbox(map, announced, handler, lost);
+        for _ in 0..=self.sources.len() {
+            let index = self.next;
+            let found = match self.sources.get(index) {
+                Some(&source) => self.poll_pair(map, source, handler, room_made),
+                None if map.area(map.node).mailbox.is_ready() => self.poll_mailbox(map, announced, handler),
+                None => Found::Nothing,
+            };
+            // Behind the pairs comes the mailbox, and then the first pair again.
+            self.next = if index >= self.sources.len() { 0 } else { index + 1 };
+            moved |= found != Found::Nothing;
+            if found == Found::Awaited {
+                break;
+            }
         }
         self.delivered += u64::from(moved);
         moved
+    }
+
+    /// Tells whether there are peers to take by [`Incoming::take_lost`] or [`Incoming::take_dead`].
+    #[inline]
+    pub fn has_losses(&self, map: &Map) -> bool {
+        !self.lost.is_empty() || map.header().deaths.load(Ordering::Relaxed) != self.deaths
+    }
+
+    /// Returns those that have been found not to be trusted since the last call.
+    pub fn take_lost(&mut self) -> Vec<(Node, &'static str)> {
+        core::mem::take(&mut self.lost)
     }
 
     /// Returns a number that grows when something is delivered.
@@ -125,13 +160,7 @@ impl Incoming {
     }
 
     /// Returns those that have been found dead since the last call, after delivering everything they sent.
-    pub fn take_dead(
-        &mut self,
-        map: &Map,
-        announced: &Announced,
-        handler: &dyn Handler,
-        lost: &mut Vec<(Node, &'static str)>,
-    ) -> Vec<Node> {
+    pub fn take_dead(&mut self, map: &Map, announced: &Announced, handler: &dyn Handler) -> Vec<Node> {
         let deaths = map.header().deaths.load(Ordering::Acquire);
         if deaths == self.deaths {
             return Vec::new();
@@ -141,9 +170,9 @@ impl Incoming {
             map.area(node).state.load(Ordering::Acquire) == state::DEAD && !self.peers[node as usize].lost
         };
         let dead: Vec<Node> = (0..map.shape.nodes).filter(is_dead).collect();
-        while self.poll_mailbox(map, announced, handler, lost) {}
+        while self.poll_mailbox(map, announced, handler) != Found::Nothing {}
         for &node in &dead {
-            while self.poll_pair(map, node, handler, &|_| {}, lost) {}
+            while self.poll_pair(map, node, handler, &|_| {}) != Found::Nothing {}
         }
         dead
     }
@@ -160,64 +189,47 @@ impl Incoming {
         core::mem::replace(&mut peer.lost, true)
     }
 
-    fn poll_pair(
-        &mut self,
-        map: &Map,
-        from: Node,
-        handler: &dyn Handler,
-        room_made: &dyn Fn(Node),
-        lost: &mut Vec<(Node, &'static str)>,
-    ) -> bool {
+    #[inline]
+    fn poll_pair(&mut self, map: &Map, from: Node, handler: &dyn Handler, room_made: &dyn Fn(Node)) -> Found {
         let peer = &mut self.peers[from as usize];
-        let Some((pair, bytes)) = peer.pair.filter(|_| !peer.lost) else { return false };
-        let mut moved = false;
+        let Some((pair, bytes)) = peer.pair.filter(|_| !peer.lost) else { return Found::Nothing };
+        let mut found = Found::Nothing;
         for _ in 0..TURN {
             // SAFETY: whoever has `self` is the consumer of everything that leads to this process.
             let Some((mark, line)) = (unsafe { pair.lines.peek_marked() }) else { break };
-            if wire::kind(mark) == wire::WHOLE && line[0] == wire::INLINE {
-                match deliver_lines(pair, peer, from, mark, line, handler) {
+            let delivered = if wire::kind(mark) == wire::WHOLE && line[0] == wire::INLINE {
+                deliver_lines(pair, peer, from, mark, line, handler)
+            } else {
+                let source = Source::Pair(pair, bytes);
+                deliver(map, peer, from, mark, line, &source, handler).map(|found| (found, 1))
+            };
+            match delivered {
+                Ok((this, lines)) => {
+                    found = this;
                     // SAFETY: as above; all lines of the message have been seen.
-                    Ok(lines) => unsafe { pair.lines.pop_slots(lines) },
-                    Err(why) => {
-                        lost.push((from, why));
-                        return false;
-                    }
+                    unsafe { pair.lines.pop_slots(lines) };
                 }
-                moved = true;
-                continue;
+                Err(why) => {
+                    // The message stays; nobody looks at it again once the peer is lost.
+                    self.lost.push((from, why));
+                    return Found::Nothing;
+                }
             }
-            let source = Source::Pair(pair, bytes);
-            if let Err(why) = deliver(map, peer, from, mark, line, &source, handler) {
-                // The message stays; nobody looks at it again once the peer is lost.
-                lost.push((from, why));
-                return false;
-            }
-            // SAFETY: as above; the message has been seen.
-            unsafe { pair.lines.pop() };
-            moved = true;
-            // The next line, which its sender may not have written yet, would come from the sender's cache and hold up the
-            // answer.
-            if wire::kind(mark) == wire::SHORT && handler.is_served() {
+            if found == Found::Awaited {
                 break;
             }
         }
-        if moved && pair.wanted.load(Ordering::Relaxed) != 0 {
+        if found != Found::Nothing && pair.wanted.load(Ordering::Relaxed) != 0 {
             pair.wanted.store(0, Ordering::Relaxed);
             room_made(from);
         }
-        moved
+        found
     }
 
     #[cold]
-    fn poll_mailbox(
-        &mut self,
-        map: &Map,
-        announced: &Announced,
-        handler: &dyn Handler,
-        lost: &mut Vec<(Node, &'static str)>,
-    ) -> bool {
+    fn poll_mailbox(&mut self, map: &Map, announced: &Announced, handler: &dyn Handler) -> Found {
         let mailbox = &map.area(map.node).mailbox;
-        let mut moved = false;
+        let mut found = Found::Nothing;
         for _ in 0..TURN {
             // SAFETY: whoever has `self` is the consumer of everything that leads to this process.
             match unsafe { mailbox.peek() } {
@@ -234,15 +246,15 @@ impl Incoming {
                     let from = u32::from(producer);
                     let known = from < map.shape.nodes && from != map.node && !self.peers[from as usize].lost;
                     if known && let Err(why) = self.take_mail(map, announced, from, mark, payload, handler) {
-                        lost.push((from, why));
+                        self.lost.push((from, why));
                     }
                 }
             }
             // SAFETY: as above; a message or an abandoned slot was seen.
             unsafe { mailbox.pop() };
-            moved = true;
+            found = Found::Something;
         }
-        moved
+        found
     }
 
     fn take_mail(
@@ -256,7 +268,7 @@ impl Incoming {
     ) -> Result<(), &'static str> {
         let peer = &mut self.peers[from as usize];
         if wire::kind(mark) != wire::MORE || line[1] != 0 {
-            return deliver(map, peer, from, mark, line, &Source::Mailbox, handler);
+            return deliver(map, peer, from, mark, line, &Source::Mailbox, handler).map(drop);
         }
         let index = u32::try_from(line[0]).ok().filter(|&index| index < map.shape.pairs);
         let index = index.ok_or("it announced a pair that does not exist")?;
@@ -283,22 +295,32 @@ fn deliver(
     line: &Payload,
     source: &Source<'_>,
     handler: &dyn Handler,
-) -> Result<(), &'static str> {
+) -> Result<Found, &'static str> {
     let channel = wire::channel(mark);
     if wire::kind(mark) == wire::SHORT {
         let (header, payload) = wire::short_lengths(mark).ok_or("it sent lengths that make no sense")?;
         let bytes = wire::bytes_of(line, 0);
         let present = &bytes[header.next_multiple_of(8)..][..payload];
-        let message = Arriving { from, channel, header: &bytes[..header], bytes: payload as u64, present };
-        if let Placement::Memory { address, capacity, token } = handler.arrive(message) {
-            let length = capacity.min(payload as u64) as usize;
+        return Ok(hand_over(from, channel, &bytes[..header], present, handler));
+    }
+    deliver_bytes(map, peer, from, mark, line, source, handler)
+}
+
+/// Hands a message to the handler, all of which is there.
+#[inline]
+fn hand_over(from: Node, channel: Channel, header: &[u8], present: &[u8], handler: &dyn Handler) -> Found {
+    let message = Arriving { from, channel, header, bytes: present.len() as u64, present };
+    match handler.arrive(message) {
+        Placement::Served => return Found::Awaited,
+        Placement::Taken => {}
+        Placement::Memory { address, capacity, token } => {
+            let length = capacity.min(present.len() as u64) as usize;
             // SAFETY: the handler gave the memory.
             unsafe { core::ptr::copy_nonoverlapping(present.as_ptr(), address, length) };
             handler.placed(from, channel, token);
         }
-        return Ok(());
     }
-    deliver_bytes(map, peer, from, mark, line, source, handler)
+    Found::Something
 }
 
 /// Hands a message that lies in lines to the handler. Returns how many lines it takes.
@@ -309,7 +331,7 @@ fn deliver_lines(
     mark: u16,
     first: &Payload,
     handler: &dyn Handler,
-) -> Result<u32, &'static str> {
+) -> Result<(Found, u32), &'static str> {
     let (channel, header) = (wire::channel(mark), wire::header_length(mark));
     let payload = usize::try_from(first[1]).unwrap_or(usize::MAX);
     let lines = (header <= MAX_HEADER).then(|| wire::lines_for(header, payload)).flatten();
@@ -336,14 +358,7 @@ fn deliver_lines(
         let present = core::slice::from_raw_parts(start.add(header.next_multiple_of(8)), payload);
         (core::slice::from_raw_parts(start, header), present)
     };
-    let message = Arriving { from, channel, header, bytes: payload as u64, present };
-    if let Placement::Memory { address, capacity, token } = handler.arrive(message) {
-        let length = capacity.min(payload as u64) as usize;
-        // SAFETY: the handler gave the memory.
-        unsafe { core::ptr::copy_nonoverlapping(present.as_ptr(), address, length) };
-        handler.placed(from, channel, token);
-    }
-    Ok(lines)
+    Ok((hand_over(from, channel, header, present, handler), lines))
 }
 
 fn deliver_bytes(
@@ -354,7 +369,7 @@ fn deliver_bytes(
     line: &Payload,
     source: &Source<'_>,
     handler: &dyn Handler,
-) -> Result<(), &'static str> {
+) -> Result<Found, &'static str> {
     let (kind, channel) = (wire::kind(mark), wire::channel(mark));
     let (place, bytes) = (line[0], line[1]);
     let header = if kind == wire::MORE { 0 } else { wire::header_length(mark) };
@@ -365,7 +380,7 @@ fn deliver_bytes(
     let used = bytes.checked_add(outside as u64).ok_or("it sent a length that makes no sense")?;
     let address = match *source {
         Source::Pair(_, start) => {
-            let offset = place % map.shape.pair_bytes;
+            let offset = place & (map.shape.pair_bytes - 1);
             if offset.checked_add(used).is_none_or(|end| end > map.shape.pair_bytes) {
                 return Err("it sent a place behind the end of the pair's bytes");
             }
@@ -394,7 +409,7 @@ fn deliver_bytes(
             if outside == 0 { &wire::bytes_of(line, first_word)[..header] } else { &outer[..header] };
         let message = Arriving { from, channel, header, bytes: all, present };
         *slot = Some(match handler.arrive(message) {
-            Placement::Taken => {
+            Placement::Taken | Placement::Served => {
                 Placing { address: core::ptr::null_mut(), capacity: 0, token: None, all, done: 0 }
             }
             Placement::Memory { address, capacity, token } => {
@@ -426,5 +441,5 @@ fn deliver_bytes(
     {
         handler.placed(from, channel, token);
     }
-    Ok(())
+    Ok(Found::Something)
 }

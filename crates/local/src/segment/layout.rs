@@ -25,7 +25,7 @@ pub(crate) struct Shape {
     pub nodes: u32,
     /// How many pairs lead to a process at most.
     pub pairs: u32,
-    /// Bytes for payloads in a pair.
+    /// Bytes for payloads in a pair; a power of two.
     pub pair_bytes: u64,
     /// How many blocks a process has.
     pub blocks: u32,
@@ -147,6 +147,7 @@ mod tests {
                 next(shape.commons(node), shape.commons);
             }
             assert!(end <= shape.size());
+            assert!(shape.pair_bytes.is_power_of_two());
             assert!(
                 shape.eager + 64 <= shape.pair_bytes && shape.chunk(true, u64::MAX) + 64 <= shape.pair_bytes
             );

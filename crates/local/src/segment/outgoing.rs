@@ -23,6 +23,11 @@ const QUEUE: usize = 64;
 /// How many messages go by mailbox before a pair is asked for, where there are not enough for all.
 const TALKATIVE: u32 = 8;
 
+/// After messages of up to how many bytes the places of the next one are fetched: to be written while this process waits for the
+/// answer, so that it need not wait for them afterwards. Two processes of an AMD EPYC: 512 bytes take 255 and 235 ns so, 1 KiB 296 and
+/// 255, 2 KiB 324 and 313; for longer ones nothing was gained.
+const FETCHED: u64 = 2 << 10;
+
 /// A started message.
 struct Stream {
     header: ([u8; weft_transport::MAX_HEADER], usize),
@@ -132,8 +137,7 @@ impl Outgoing {
         }
     }
 
-    /// Sends a message. Returns false if there is no room. `heard` counts what has been delivered to this process: who sends
-    /// one message after the other does not take lines for longer ones, for which the ring has room for few.
+    /// Sends a message. Returns false if there is no room. `heard` counts what has been delivered to this process.
     #[inline]
     pub fn send(
         &mut self,
@@ -157,10 +161,9 @@ impl Outgoing {
         }
         if let Some(pair) = self.pair
             && let Some(lines) = wire::lines_for(header.len(), payload.len())
-            && (answers || lines <= wire::FEW_LINES)
             && self.streams[channel as usize].is_empty()
         {
-            let mark = wire::long(wire::WHOLE, channel, header.len());
+            let mark = wire::in_lines(channel, header.len(), lines);
             // SAFETY: as above.
             if unsafe {
                 pair.lines.push_slots(mark, lines, |line, to| wire::fill_line(line, to, header, payload))
@@ -168,7 +171,7 @@ impl Outgoing {
                 return true;
             }
         }
-        self.send_slow(map, blocks, channel, header, payload)
+        self.send_slow(map, blocks, channel, header, payload, answers)
     }
 
     /// Sends a message in parts, so that the receiver copies one while the next is on its way. Returns false, and does
@@ -208,6 +211,8 @@ impl Outgoing {
         true
     }
 
+    /// Sends what does not fit into lines, or has no room there. `answers` tells that the peer may wait for this message, and
+    /// this process for the next.
     #[inline(never)]
     fn send_slow(
         &mut self,
@@ -216,6 +221,7 @@ impl Outgoing {
         channel: Channel,
         header: &[u8],
         payload: &[u8],
+        answers: bool,
     ) -> bool {
         if self.streams[channel as usize].is_empty() {
             self.ask_for_pair(map);
@@ -239,6 +245,9 @@ impl Outgoing {
                     }
                 };
                 if sent {
+                    if answers {
+                        self.prefetch(map, payload.len() as u64);
+                    }
                     return true;
                 }
                 if first {
@@ -367,6 +376,18 @@ impl Outgoing {
         }
     }
 
+    /// Fetches the places for a message that is as long as the one just sent.
+    fn prefetch(&self, map: &Map, bytes: u64) {
+        if self.pair.is_none() || bytes > FETCHED {
+            return;
+        }
+        for place in (self.next..self.next + bytes).step_by(64) {
+            // SAFETY: within the pair's bytes.
+            let line = unsafe { &*self.pair_bytes.add((place & (map.shape.pair_bytes - 1)) as usize) };
+            weft_sync::prefetch::for_writing(line);
+        }
+    }
+
     /// Finds room for so many bytes. Nothing is taken from a pair before [`Outgoing::next`] moves.
     fn find_room(&mut self, map: &Map, blocks: &Blocks, bytes: u64) -> Option<Place> {
         let Some(pair) = self.pair else {
@@ -378,7 +399,7 @@ impl Outgoing {
             return None;
         }
         let size = map.shape.pair_bytes;
-        let offset = self.next % size;
+        let offset = self.next & (size - 1);
         let begin = if offset + bytes > size { self.next + size - offset } else { self.next };
         if (begin + bytes).wrapping_sub(self.known) > size {
             self.known = pair.freed.load(Ordering::Acquire);
@@ -387,7 +408,7 @@ impl Outgoing {
             }
         }
         // SAFETY: the offset is within the pair's bytes.
-        Some(Place { value: begin, address: unsafe { self.pair_bytes.add((begin % size) as usize) } })
+        Some(Place { value: begin, address: unsafe { self.pair_bytes.add((begin & (size - 1)) as usize) } })
     }
 
     /// Sends a message of any kind but `SHORT`, with `bytes` of its `all` bytes. Returns false if there is no room.

@@ -1,6 +1,7 @@
 //! The device in one process with several mappings, in processes of their own, and with hostile memory.
 #![allow(unsafe_code)] // Forks, and maps segments to spoil them.
 
+use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -131,6 +132,76 @@ fn who_talks_a_lot_gets_a_pair_in_between() {
 }
 
 // --- processes of their own -------------------------------------------------------------------------------------------
+
+/// Keeps what arrives, with its bytes, in memory that it gives.
+#[derive(Default)]
+struct Collector {
+    arriving: Mutex<Option<Box<[u8]>>>,
+    arrived: Mutex<VecDeque<Box<[u8]>>>,
+}
+
+impl Handler for Collector {
+    fn arrive(&self, message: Arriving<'_>) -> Placement {
+        let mut memory = vec![0; message.bytes as usize].into_boxed_slice();
+        let address = memory.as_mut_ptr();
+        *self.arriving.lock().unwrap() = Some(memory);
+        Placement::Memory { address, capacity: message.bytes, token: 1 }
+    }
+    fn placed(&self, _from: Node, _channel: Channel, _token: u64) {
+        let memory = self.arriving.lock().unwrap().take().unwrap();
+        self.arrived.lock().unwrap().push_back(memory);
+    }
+    fn sent(&self, _to: Node, _channel: Channel, _token: u64) {}
+    fn lost(&self, _peer: Node, reason: &str) {
+        panic!("{reason}");
+    }
+}
+
+/// Takes one message at a time.
+#[derive(Default)]
+struct Waiter(Mutex<Vec<(Node, u8)>>);
+
+impl Handler for Waiter {
+    fn arrive(&self, message: Arriving<'_>) -> Placement {
+        self.0.lock().unwrap().push((message.from, message.header[0]));
+        Placement::Served
+    }
+    fn placed(&self, _from: Node, _channel: Channel, _token: u64) {}
+    fn sent(&self, _to: Node, _channel: Channel, _token: u64) {}
+    fn lost(&self, _peer: Node, reason: &str) {
+        panic!("{reason}");
+    }
+}
+
+#[test]
+fn what_follows_an_awaited_message_waits_and_all_sources_have_their_turn() {
+    let devices = attach_all(4, Options::default());
+    // Everybody gets a pair.
+    let keeper = Keeper::default();
+    for sender in &devices[1..] {
+        sender.send(0, Channel::PointToPoint, b"hello", &[]).unwrap();
+    }
+    while devices[0].poll(&keeper) {}
+    for number in 0..3 {
+        for sender in &devices[1..] {
+            let payload = vec![0; if number == 1 { 100 } else { 8 }];
+            sender.send(0, Channel::PointToPoint, &[number], &payload).unwrap();
+        }
+    }
+    let waiter = Waiter::default();
+    for polls in 1..=9 {
+        while !devices[0].poll(&waiter) {}
+        assert_eq!(waiter.0.lock().unwrap().len(), polls, "one message a poll");
+    }
+    assert!(!devices[0].poll(&waiter));
+    let arrived = waiter.0.lock().unwrap();
+    for (round, messages) in arrived.chunks(3).enumerate() {
+        let mut from: Vec<Node> = messages.iter().map(|(from, _)| *from).collect();
+        from.sort_unstable();
+        assert_eq!(from, [1, 2, 3], "{arrived:?}");
+        assert!(messages.iter().all(|(_, number)| usize::from(*number) == round), "{arrived:?}");
+    }
+}
 
 /// Runs `body` in a child, which ends with whether that returned true.
 fn child(body: impl FnOnce() -> bool) -> libc::pid_t {
@@ -306,6 +377,35 @@ impl Handler for Careless {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    /// Two sides send and poll in any order, and no message overwrites what the other side has not read.
+    #[test]
+    fn answers_and_others_arrive_whole(steps in prop::collection::vec((0..2usize, 0..3u8, 0..16384usize), 1..400)) {
+        let devices = attach_all(2, Options::default());
+        let collectors = [Collector::default(), Collector::default()];
+        let mut expected = [VecDeque::new(), VecDeque::new()];
+        let take = |side: usize, expected: &mut [VecDeque<(usize, u8)>; 2]| {
+            devices[side].poll(&collectors[side]);
+            while let Some(bytes) = collectors[side].arrived.lock().unwrap().pop_front() {
+                let (length, value) = expected[side].pop_front().expect("nobody sent it");
+                assert!(bytes.len() == length && bytes.iter().all(|&byte| byte == value));
+            }
+        };
+        for (number, (side, kind, length)) in steps.into_iter().enumerate() {
+            let (value, length) = (number as u8, if kind == 0 { length } else { length % 1500 });
+            if kind < 2 {
+                let other = 1 - side;
+                if devices[side].send(other as Node, Channel::PointToPoint, b"head", &vec![value; length]).is_ok() {
+                    expected[other].push_back((length, value));
+                }
+            } else {
+                take(side, &mut expected);
+            }
+        }
+        for _ in 0..100 {
+            (0..2).for_each(|side| take(side, &mut expected));
+        }
+        assert!(expected.iter().all(VecDeque::is_empty));
+    }
 
     /// A peer writes whatever it likes wherever it likes: the device may lose it, but touches only its own memory.
     #[test]

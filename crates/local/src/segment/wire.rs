@@ -12,7 +12,8 @@
 //!
 //! A header that does not fit lies before the bytes, padded to a multiple of 8. The place is a position in the bytes of a
 //! pair, or the number of a block. The mark is kind (2 bits), channel (1), length of the header (7 bits, or 6 and the
-//! length of the payload). In a mailbox a `MORE` on no bytes announces a pair, whose index is the place.
+//! length of the payload); that of a message in lines also holds how many they are. In a mailbox a `MORE` on no bytes announces
+//! a pair, whose index is the place.
 #![allow(unsafe_code)] // Copies by address.
 
 use weft_sync::ring::{PAYLOAD, Payload};
@@ -42,11 +43,9 @@ fn channel_bit(channel: Channel) -> u16 {
 
 /// In place of a place: the bytes are in the lines.
 pub(crate) const INLINE: u64 = u64::MAX;
-/// The most lines of a message that lies in lines: 512 bytes of data. Longer ones cost less through the pair's bytes, and fewer
-/// of them would fit into the ring.
-const MOST_LINES: usize = 10;
-/// How many lines a message may take that follows another.
-pub(crate) const FEW_LINES: u32 = 3;
+/// The most lines of a message that lies in lines: 128 bytes of data. Longer ones cost less through the pair's bytes, from
+/// where they are copied once.
+const MOST_LINES: usize = 3;
 /// Bytes of header and payload in the first of several lines.
 const FIRST_LINE: usize = PAYLOAD - 16;
 /// Room for header and payload in lines.
@@ -114,6 +113,18 @@ pub(crate) fn short_lengths(mark: u16) -> Option<(usize, usize)> {
 #[inline]
 pub(crate) fn long(kind: u16, channel: Channel, header: usize) -> u16 {
     kind | channel_bit(channel) | (header as u16) << 3
+}
+
+/// Returns the mark of a message that lies in so many lines.
+#[inline]
+pub(crate) fn in_lines(channel: Channel, header: usize, lines: u32) -> u16 {
+    long(WHOLE, channel, header) | (lines as u16) << 10
+}
+
+/// Returns how many lines a message lies in, as its mark says: a hint, for its first line tells, too.
+#[inline]
+pub(crate) fn lines_hint(mark: u16) -> u32 {
+    if kind(mark) == WHOLE { u32::from(mark >> 10) } else { 0 }
 }
 
 /// Returns the length of the header in such a mark.
@@ -199,9 +210,15 @@ mod tests {
                         assert_eq!(short_lengths(mark), Some((header, payload)));
                     }
                 }
+                for lines in 0..=MOST_LINES as u32 {
+                    let mark = in_lines(channel_, header, lines);
+                    assert_eq!((kind(mark), channel(mark), header_length(mark)), (WHOLE, channel_, header));
+                    assert_eq!(lines_hint(mark), lines);
+                }
                 for kind_ in [WHOLE, BEGIN, MORE] {
                     let mark = long(kind_, channel_, header);
                     assert_eq!((kind(mark), channel(mark), header_length(mark)), (kind_, channel_, header));
+                    assert_eq!(lines_hint(mark), 0);
                 }
             }
         }

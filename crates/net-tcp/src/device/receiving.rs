@@ -216,7 +216,9 @@ impl TcpDevice {
 fn place(handler: &dyn Handler, message: Arriving<'_>) -> Placing {
     let left = message.bytes;
     match handler.arrive(message) {
-        Placement::Taken => Placing { address: core::ptr::null_mut(), room: 0, left, then: Then::Forget },
+        Placement::Taken | Placement::Served => {
+            Placing { address: core::ptr::null_mut(), room: 0, left, then: Then::Forget }
+        }
         Placement::Memory { address, capacity, token } => {
             Placing { address, room: capacity, left, then: Then::Tell(token) }
         }

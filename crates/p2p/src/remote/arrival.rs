@@ -4,13 +4,13 @@
 use super::backlog::{Post, Stream};
 use super::frame::Frame;
 use super::pending::Entry;
-use super::{Aside, FAR, Far, Job, PIECE, REASON, Remote, STAGED, Staged, end, fail};
+use super::{Aside, FAR, Far, Job, PIECE, Peer, REASON, Remote, STAGED, Staged, end, fail};
 use crate::checking::{self, Kept, Origin, WRITTEN};
 use crate::endpoint::{Endpoint, Message, Payload, Reference};
 use crate::engine::{Engine, finish, outcome};
 use crate::matching::Envelope;
 use crate::nonblocking::NOTHING;
-use crate::operation::{Operation, Outcome};
+use crate::operation::Outcome;
 use std::sync::atomic::Ordering;
 use weft_transport::{Arriving, Channel, Handler, Node, Placement};
 
@@ -28,14 +28,42 @@ impl Engine {
         self.endpoints().get(index as usize).ok_or(Nonsense("a rank that is not here"))
     }
 
-    fn hear(&self, message: &Arriving<'_>) -> Heard<Placement> {
-        let remote = self.far();
+    #[inline]
+    fn hear(&self, remote: &Remote, peer: &Peer, message: &Arriving<'_>) -> Heard<Placement> {
         let Arriving { from, bytes, present, .. } = *message;
         let (frame, credit) = Frame::decode(message.header).map_err(|_| Nonsense("a malformed header"))?;
-        if !remote.peers[from as usize].window.refill(credit.into()) {
+        if !peer.window.refill(credit.into()) {
             return Err(Nonsense("more credit than there is"));
         }
-        let most = remote.peers[from as usize].eager.max(self.limits().eager * FAR);
+        // What most messages are: all there, and awaited by this thread.
+        if let Frame::Eager { target, envelope, described: false } = frame
+            && present.len() as u64 == bytes
+        {
+            let endpoint = self.rank_here(target)?;
+            let Some(receive) = endpoint.take_expected(&envelope) else {
+                self.arrive_unexpected(endpoint, from, envelope, present, None);
+                return Ok(Placement::Taken);
+            };
+            // SAFETY: the receive is that of this thread, which has taken it; its buffer is as its owner promised.
+            unsafe { receive.get().buffer().unpack_from(present.as_ptr(), bytes) };
+            receive.get().complete_unshared(outcome(&envelope, bytes));
+            remote.give_back_to(peer, from, bytes);
+            return Ok(Placement::Served);
+        }
+        self.hear_other(remote, peer, message, frame)
+    }
+
+    /// Takes a message that is not short, or none of a rank.
+    #[inline(never)]
+    fn hear_other(
+        &self,
+        remote: &Remote,
+        peer: &Peer,
+        message: &Arriving<'_>,
+        frame: Frame,
+    ) -> Heard<Placement> {
+        let Arriving { from, bytes, present, .. } = *message;
+        let most = peer.eager.max(self.limits().eager * FAR);
         match frame {
             Frame::Eager { described: true, .. } | Frame::Request { described: true, .. } => {
                 if present.len() as u64 == bytes {
@@ -48,13 +76,10 @@ impl Engine {
             }
             Frame::Eager { target, envelope, .. } => {
                 let endpoint = self.rank_here(target)?;
-                if present.len() as u64 == bytes {
-                    self.arrive_eager(endpoint, from, envelope, present, None);
-                } else if bytes > most {
+                if bytes > most {
                     return Err(Nonsense("a short message that is long"));
-                } else {
-                    return Ok(self.arrive_in_parts(endpoint, target, from, envelope, bytes));
                 }
+                return Ok(self.arrive_in_parts(endpoint, target, from, envelope, bytes));
             }
             Frame::Data { receive, offset } => return self.arrive_data(message, receive, offset),
             _ if bytes != 0 => return Err(Nonsense("data with a message that has none")),
@@ -119,25 +144,36 @@ impl Engine {
         data: &[u8],
         origin: Option<Origin>,
     ) {
-        let bytes = data.len() as u64;
-        let compare = |receive: &Operation| {
-            if let Some(origin) = &origin {
-                checking::arrived(endpoint.rank(), &envelope, origin, receive);
-            }
-        };
         if let Some(receive) = endpoint.take_expected(&envelope) {
-            let operation = receive.get();
-            compare(operation);
+            let (operation, bytes) = (receive.get(), data.len() as u64);
+            if let Some(origin) = &origin {
+                checking::arrived(endpoint.rank(), &envelope, origin, operation);
+            }
             // SAFETY: the receive is that of this thread, which has taken it; its buffer is as its owner promised.
             unsafe { operation.buffer().unpack_from(data.as_ptr(), bytes) };
             operation.complete_unshared(outcome(&envelope, bytes));
             return self.far().give_back(from, bytes);
         }
+        self.arrive_unexpected(endpoint, from, envelope, data, origin);
+    }
+
+    /// Takes a short message that the calling thread does not wait for.
+    fn arrive_unexpected(
+        &self,
+        endpoint: &Endpoint,
+        from: Node,
+        envelope: Envelope,
+        data: &[u8],
+        origin: Option<Origin>,
+    ) {
+        let bytes = data.len() as u64;
         let mut state = endpoint.lock();
         if let Some((_, receive)) = state.posted.take(&envelope) {
             endpoint.note_posted(&state);
             drop(state);
-            compare(receive.get());
+            if let Some(origin) = &origin {
+                checking::arrived(endpoint.rank(), &envelope, origin, receive.get());
+            }
             // SAFETY: the receive is ours since it left the queue; its buffer is as its owner promised.
             unsafe { receive.get().buffer().unpack_from(data.as_ptr(), bytes) };
             finish(receive.get(), &envelope, bytes);
@@ -322,19 +358,21 @@ impl Engine {
 
 impl Handler for Engine {
     fn arrive(&self, message: Arriving<'_>) -> Placement {
-        if self.far().peers[message.from as usize].is_lost.load(Ordering::Relaxed) {
+        let remote = self.far();
+        let peer = &remote.peers[message.from as usize];
+        if peer.is_lost.load(Ordering::Relaxed) {
             return Placement::Taken;
         }
-        self.hear(&message).unwrap_or_else(|Nonsense(what)| {
-            self.lose(message.from, &format!("node process {} has sent {what}", message.from));
-            Placement::Taken
-        })
+        match self.hear(remote, peer, &message) {
+            Ok(placement) => placement,
+            Err(what) => self.lose_liar(message.from, &what),
+        }
     }
 
     fn placed(&self, from: Node, _channel: Channel, token: u64) {
         if token == STAGED {
-            if let Err(Nonsense(what)) = self.take_aside(from) {
-                self.lose(from, &format!("node process {from} has sent {what}"));
+            if let Err(what) = self.take_aside(from) {
+                self.lose_liar(from, &what);
             }
             return;
         }
@@ -365,10 +403,19 @@ impl Handler for Engine {
     }
 
     fn advance(&self) -> bool {
+        self.far().left.load(Ordering::SeqCst) != 0 && self.go_on()
+    }
+
+    fn is_idle(&self) -> bool {
+        self.far().left.load(Ordering::SeqCst) == 0
+    }
+}
+
+impl Engine {
+    /// Reads and sends what was left for later. Returns whether anything could be done.
+    #[inline(never)]
+    fn go_on(&self) -> bool {
         let remote = self.far();
-        if remote.left.load(Ordering::SeqCst) == 0 {
-            return false;
-        }
         let mut moved = false;
         loop {
             let Some(job) = remote.jobs.lock().pop_front() else { break };
@@ -381,11 +428,10 @@ impl Handler for Engine {
         (0..remote.peers.len()).filter(waiting).fold(moved, |moved, node| remote.pump(node as Node) | moved)
     }
 
-    fn is_served(&self) -> bool {
-        matches!(self.endpoints(), [only] if only.is_served())
-    }
-
-    fn is_idle(&self) -> bool {
-        self.far().left.load(Ordering::SeqCst) == 0
+    /// Ends everything that has to do with a peer which has sent what no peer of ours sends.
+    #[cold]
+    fn lose_liar(&self, peer: Node, what: &Nonsense) -> Placement {
+        self.lose(peer, &format!("node process {peer} has sent {}", what.0));
+        Placement::Taken
     }
 }

@@ -269,9 +269,14 @@ impl Remote {
     }
 
     /// Hands a message to the device, with the credit that is owed.
-    #[inline]
     fn transmit(&self, to: Node, header: &mut Encoded, data: &[u8]) -> Result<(), Refusal> {
-        let window = &self.peers[to as usize].window;
+        self.transmit_to(&self.peers[to as usize], to, header, data)
+    }
+
+    /// As [`Remote::transmit`], for who has looked the peer up.
+    #[inline(always)]
+    fn transmit_to(&self, peer: &Peer, to: Node, header: &mut Encoded, data: &[u8]) -> Result<(), Refusal> {
+        let window = &peer.window;
         let credit = window.pay();
         header.set_credit(credit);
         let sent = self.device.send(to, Channel::PointToPoint, header.bytes(), data);
@@ -304,7 +309,13 @@ impl Remote {
     /// Notes that a message was delivered, and gives credit back if there is much of it.
     #[inline]
     pub(crate) fn give_back(&self, to: Node, bytes: u64) {
-        if self.peers[to as usize].window.owe(units(bytes)) {
+        self.give_back_to(&self.peers[to as usize], to, bytes);
+    }
+
+    /// As [`Remote::give_back`], for who has looked the peer up.
+    #[inline]
+    fn give_back_to(&self, peer: &Peer, to: Node, bytes: u64) {
+        if peer.window.owe(units(bytes)) {
             self.post(to, Frame::Credit);
         }
     }
@@ -554,11 +565,15 @@ impl Engine {
         let peer = &remote.peers[place.node as usize];
         if mode == Mode::Standard && data.bytes <= peer.eager && peer.window.take(units(data.bytes)) {
             let mut header = Frame::Eager { target: place.index, envelope, described: false }.encode();
-            let sent = if peer.backlog.is_empty() {
+            let sent = if !peer.backlog.is_empty() {
+                Err(Refusal::Full)
+            } else if data.dense && data.bytes > 0 {
+                // SAFETY: one block of so many bytes, by the caller's promise.
+                let data = unsafe { core::slice::from_raw_parts(data.address, data.bytes as usize) };
+                remote.transmit_to(peer, place.node, &mut header, data)
+            } else {
                 // SAFETY: the caller's promise.
                 unsafe { data.with_packed(|data| remote.transmit(place.node, &mut header, data)) }
-            } else {
-                Err(Refusal::Full)
             };
             let later = |operation| Post::Eager { header, operation, envelope };
             return remote.after(place.node, sent, &envelope, data.bytes, operation, later);
