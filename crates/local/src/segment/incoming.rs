@@ -14,6 +14,9 @@ use super::map::Map;
 use super::shared::{Pair, state};
 use super::wire;
 
+/// How many lines of a message's bytes are fetched on sight. The processor notices longer runs itself. Two processes of an AMD
+/// EPYC: 256 bytes take 241 and 229 ns so, 2 KiB 314 and 304, 8 KiB 643 and 613.
+const FETCHED: usize = 16;
 /// How many messages of one source are taken before the next source is looked at.
 const TURN: usize = 64;
 
@@ -401,6 +404,8 @@ fn deliver_bytes(
     };
     let slot = &mut peer.placing[channel as usize];
     if kind != wire::MORE {
+        // They come while the handler finds out where they go.
+        present.chunks(64).take(FETCHED).for_each(|line| weft_sync::prefetch::for_reading(&line[0]));
         let all = if kind == wire::BEGIN { line[2] } else { bytes };
         if slot.is_some() || bytes > all {
             return Err("it began a message before the last one was over");
