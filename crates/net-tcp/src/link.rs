@@ -89,7 +89,8 @@ impl Item {
     pub fn copy(kind: Kind, header: &[u8], payload: &[u8], done: usize) -> Self {
         let mut space = [0; HEAD + MAX_HEADER];
         let length = front(kind, header, payload.len() as u64, &mut space);
-        Self::Copy { data: [&space[..length], payload].concat().into(), done }
+        let (front, payload) = (&space[done.min(length)..length], &payload[done.saturating_sub(length)..]);
+        Self::Copy { data: [front, payload].concat().into(), done: 0 }
     }
 
     /// Describes a frame with its payload in its sender's memory.
@@ -162,6 +163,8 @@ pub struct Out {
     pub busy: bool,
     /// The poll is told when there is room.
     pub armed: bool,
+    /// A message was refused because somebody sent.
+    pub is_awaited: bool,
     /// Why sending has failed.
     pub broken: Option<Errno>,
 }
@@ -170,6 +173,11 @@ impl Out {
     /// Tells whether a message may go straight to the socket.
     pub fn is_clear(&self) -> bool {
         self.stage == Stage::Open && !self.busy && self.queue.is_empty()
+    }
+
+    /// Tells whether a message would wait for others that are being sent.
+    pub fn is_occupied(&self) -> bool {
+        self.stage == Stage::Open && (self.busy || !self.queue.is_empty())
     }
 
     /// Counts a message that was accepted.
@@ -337,6 +345,9 @@ pub struct Link {
     pub socket: OnceLock<OwnedFd>,
     /// Until when nothing is received, in ticks of the clock: more is to come first.
     quiet_until: AtomicU64,
+    /// A long message is being handed to the socket, which the kernel locks for as long: who asked it for something now would
+    /// sleep, and have to be woken.
+    pub is_taken: AtomicBool,
     /// As [`Out::armed`], for those who do not hold the lock.
     pub is_blocked: AtomicBool,
     /// Much of a payload is missing.
@@ -354,6 +365,7 @@ impl Default for Link {
             bytes: 0,
             busy: false,
             armed: false,
+            is_awaited: false,
             broken: None,
         };
         Self {
@@ -361,6 +373,7 @@ impl Default for Link {
             incoming: Lock::default(),
             socket: OnceLock::new(),
             quiet_until: AtomicU64::new(0),
+            is_taken: AtomicBool::new(false),
             is_blocked: AtomicBool::new(false),
             is_streaming: AtomicBool::new(false),
         }
@@ -442,7 +455,9 @@ impl Link {
             };
             let mut pieces = Vec::with_capacity(PIECES);
             items.iter().for_each(|item| item.pieces(&mut pieces));
+            self.is_taken.store(true, Ordering::Relaxed);
             let result = send_pieces(socket, &pieces);
+            self.is_taken.store(false, Ordering::Relaxed);
             drop(pieces);
             let mut sent = *result.as_ref().unwrap_or(&0);
             let none = sent == 0;

@@ -701,6 +701,13 @@ impl Endpoint {
                 unsafe { buffer.unpack_from(data.as_ptr(), bytes) };
                 engine.give_back(node, bytes);
             }
+            Payload::FarPooled { node, block } if block.is_large() => {
+                drop(state);
+                // SAFETY: the payload holds `bytes` bytes.
+                unsafe { buffer.unpack_from(block.address(), bytes) };
+                block.release();
+                engine.give_back(node, bytes);
+            }
             Payload::FarPooled { node, block } => {
                 // SAFETY: the payload holds `bytes` bytes.
                 unsafe { buffer.unpack_from(block.address(), bytes) };

@@ -4,11 +4,39 @@
 use crate::endpoint::Payload;
 use core::mem::MaybeUninit;
 use weft_local::PAYLOAD;
+use weft_sync::{Lock, Stock};
 
 /// Memory of one message.
 pub(crate) struct Block(Box<[MaybeUninit<u8>]>);
 
+/// Blocks that are longer than those of a rank's own pool; of all ranks together.
+static LARGE: Lock<Stock<MaybeUninit<u8>>> = Lock::new(Stock::new(4 << 20));
+
 impl Block {
+    /// Returns a block for so many bytes, which may be a quarter longer.
+    pub(crate) fn new(length: usize) -> Self {
+        let used = if length > CLASSES[2] { LARGE.lock().take(length, length + length / 4) } else { None };
+        Self(used.unwrap_or_else(|| Box::new_uninit_slice(length)))
+    }
+
+    /// Tells whether it is of no rank's pool.
+    pub(crate) fn is_large(&self) -> bool {
+        self.0.len() > CLASSES[2]
+    }
+
+    /// Lets go of it; a large one may be used again.
+    pub(crate) fn release(self) {
+        if self.is_large() {
+            let rest = LARGE.lock().put(self.0);
+            drop(rest);
+        }
+    }
+
+    /// Returns the address of the data, to write it.
+    pub(crate) fn place(&mut self) -> *mut u8 {
+        self.0.as_mut_ptr().cast()
+    }
+
     /// Returns how many bytes a message in this block takes.
     pub(crate) fn cost(&self) -> u64 {
         self.0.len() as u64 + 128
@@ -43,19 +71,22 @@ impl Pool {
             fill(data.as_mut_ptr());
             return Payload::Inline(data);
         }
-        let class = CLASSES.iter().position(|&size| length <= size);
-        let kept = class.and_then(|class| self.free[class].pop());
-        let mut block = kept.unwrap_or_else(|| {
-            let size = class.map_or(length, |class| CLASSES[class]);
-            Block(Box::new_uninit_slice(size))
-        });
+        let mut block = match CLASSES.iter().position(|&size| length <= size) {
+            Some(class) => {
+                let kept = self.free[class].pop();
+                kept.unwrap_or_else(|| Block(Box::new_uninit_slice(CLASSES[class])))
+            }
+            None => Block::new(length),
+        };
         fill(block.0.as_mut_ptr().cast());
         Payload::Pooled(block)
     }
 
     /// Takes a block back.
     pub(crate) fn give_back(&mut self, block: Block) {
-        if let Some(class) = CLASSES.iter().position(|&size| block.0.len() == size)
+        if block.is_large() {
+            block.release();
+        } else if let Some(class) = CLASSES.iter().position(|&size| block.0.len() == size)
             && self.free[class].len() < KEPT
         {
             self.free[class].push(block);

@@ -18,6 +18,7 @@ pub mod prefetch;
 pub mod queue;
 pub mod ring;
 pub mod shuttle;
+mod stock;
 
 pub use alarm::Alarm;
 pub use backoff::Backoff;
@@ -32,3 +33,4 @@ pub use padded::CachePadded;
 pub use place::Place;
 pub use ring::Ring;
 pub use shuttle::{Shuttle, Side};
+pub use stock::Stock;

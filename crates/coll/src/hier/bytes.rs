@@ -1,12 +1,10 @@
 //! Packed data that is made once and then shared.
 //!
-//! Memory of some length goes into a stock when nobody needs its bytes any more, and comes from there: fresh pages cost the
-//! kernel more than the data that is written there, and memory that was used a moment ago may still be in a cache.
+//! Memory of some length goes into a stock when nobody needs its bytes any more, and comes from there.
 #![allow(unsafe_code)] // Memory that a device or a copy fills through its address.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
-use weft_sync::Lock;
+use weft_sync::{Lock, Stock};
 
 /// Where the parts of a message begin: a multiple of this, so that every element is aligned.
 pub(crate) const ALIGN: usize = 16;
@@ -14,62 +12,25 @@ pub(crate) const ALIGN: usize = 16;
 /// Memory from this length on is used again.
 const WORTHWHILE: usize = 32 << 10;
 
-/// How many bytes the stock holds at most.
-const STOCK: usize = 8 << 20;
-
-static STOCK_OF_ALL: Lock<Stock> = Lock::new(Stock::new());
-
-/// Memory that waits to be used again: the latest comes last.
-struct Stock {
-    list: VecDeque<Vec<u128>>,
-    bytes: usize,
-}
-
-impl Stock {
-    const fn new() -> Self {
-        Self { list: VecDeque::new(), bytes: 0 }
-    }
-
-    /// Takes out the latest that is long enough, but not more than twice as long.
-    fn take(&mut self, words: usize) -> Option<Vec<u128>> {
-        let place = self.list.iter().rposition(|memory| (words..=2 * words).contains(&memory.len()))?;
-        let memory = self.list.remove(place)?;
-        self.bytes -= size_of_val(&memory[..]);
-        Some(memory)
-    }
-
-    /// Adds memory. Returns what there is no room for any more: the oldest.
-    fn put(&mut self, memory: Vec<u128>) -> Vec<Vec<u128>> {
-        self.bytes += size_of_val(&memory[..]);
-        self.list.push_back(memory);
-        let mut rest = Vec::new();
-        while self.bytes > STOCK
-            && let Some(oldest) = self.list.pop_front()
-        {
-            self.bytes -= size_of_val(&oldest[..]);
-            rest.push(oldest);
-        }
-        rest
-    }
-}
+static STOCK: Lock<Stock<u128>> = Lock::new(Stock::new(8 << 20));
 
 /// Whole words, of which the stock gets those that are worthwhile back.
 #[derive(Debug, Default)]
-struct Memory(Vec<u128>);
+struct Memory(Box<[u128]>);
 
 impl Memory {
     /// Returns memory for so many bytes, whatever they are.
     fn new(length: usize) -> Self {
         let words = length.div_ceil(ALIGN);
-        let used = if length >= WORTHWHILE { STOCK_OF_ALL.lock().take(words) } else { None };
-        Self(used.unwrap_or_else(|| vec![0; words]))
+        let used = if length >= WORTHWHILE { STOCK.lock().take(words, 2 * words) } else { None };
+        Self(used.unwrap_or_else(|| vec![0; words].into()))
     }
 }
 
 impl Drop for Memory {
     fn drop(&mut self) {
         if size_of_val(&self.0[..]) >= WORTHWHILE {
-            let rest = STOCK_OF_ALL.lock().put(core::mem::take(&mut self.0));
+            let rest = STOCK.lock().put(core::mem::take(&mut self.0));
             drop(rest);
         }
     }
@@ -196,25 +157,6 @@ mod tests {
             assert!(again.iter().all(|part| part.address().addr().is_multiple_of(ALIGN) || part.len() == 0));
             assert_eq!(again.len(), parts.len());
         }
-    }
-
-    #[test]
-    fn memory_is_used_again_and_bounded() {
-        let mut stock = Stock::new();
-        let words = WORTHWHILE / ALIGN;
-        let memory = vec![0u128; 2 * words];
-        let address = memory.as_ptr();
-        assert!(stock.put(memory).is_empty());
-        assert!(stock.take(2 * words + 1).is_none() && stock.take(words - 1).is_none());
-        assert_eq!(stock.take(words).map(|memory| memory.as_ptr()), Some(address));
-        assert!(stock.take(words).is_none());
-        for _ in 0..STOCK / WORTHWHILE {
-            assert!(stock.put(vec![0; words]).is_empty());
-        }
-        let rest = stock.put(vec![0; words + 1]);
-        assert_eq!(rest.iter().map(Vec::len).collect::<Vec<_>>(), [words, words]);
-        assert_eq!(stock.bytes, stock.list.iter().map(|memory| size_of_val(&memory[..])).sum());
-        assert!(stock.bytes <= STOCK);
     }
 
     #[test]

@@ -38,6 +38,8 @@ const STREAK: u32 = 4;
 const APART_US: u64 = 2;
 /// How many polls in vain lie between two looks at the clock while something has a time limit.
 const TEND: u32 = 64;
+/// A payload from this length on is not copied to wait for others: its sender keeps it until there is room.
+const BULK: usize = 8 << 10;
 /// The least size of the memory that is received into.
 const SCRATCH: usize = 256 << 10;
 /// How long a sleep lasts while something has a time limit.
@@ -91,6 +93,7 @@ pub struct TcpDevice {
     streams: AtomicU32,
     scratches: Lock<Vec<Box<[u8]>>>,
     sleepers: Lock<u32>,
+    has_rung: AtomicBool,
     sleeping: AtomicU32,
 }
 
@@ -216,10 +219,11 @@ impl TcpDevice {
             return false;
         }
         let (node, channel) = of_index(number);
-        // Who has more to send than the socket takes waits for room, and leaves the socket to the kernel: a look sees what
-        // arrives.
-        let is_blocked = self.link(node, channel).is_blocked.load(Ordering::Relaxed);
-        !is_blocked && self.receive(node, channel, handler)
+        // Who has more to send than the socket takes waits for room, and leaves the socket to the kernel or to who sends: a
+        // look sees what arrives.
+        let link = self.link(node, channel);
+        let is_left_alone = link.is_blocked.load(Ordering::Relaxed) || link.is_taken.load(Ordering::Relaxed);
+        !is_left_alone && self.receive(node, channel, handler)
     }
 
     /// Asks the kernel which connections have something, and deals with those.
@@ -301,6 +305,10 @@ impl Device for TcpDevice {
         let clear = {
             let mut out = link.out.lock();
             let clear = out.is_clear() && peer.lost.get().is_none();
+            if !clear && payload.len() >= BULK && out.is_occupied() {
+                out.is_awaited = true;
+                return Err(Refusal::Full);
+            }
             if clear {
                 out.busy = true;
                 out.accept(payload.len() as u64);
@@ -308,7 +316,14 @@ impl Device for TcpDevice {
             clear
         };
         if clear && let Some(socket) = link.socket.get() {
+            let is_long = payload.len() >= BULK;
+            if is_long {
+                link.is_taken.store(true, Ordering::Relaxed);
+            }
             let (sent, all) = send_short(socket.as_fd(), header, payload);
+            if is_long {
+                link.is_taken.store(false, Ordering::Relaxed);
+            }
             let mut out = link.out.lock();
             match sent {
                 Ok(sent) if sent == all => {}
@@ -320,9 +335,12 @@ impl Device for TcpDevice {
             }
             let rest = !out.is_empty();
             out.busy = rest;
+            let is_awaited = !rest && core::mem::take(&mut out.is_awaited);
             drop(out);
             if rest {
                 self.send_waiting(to, channel, link);
+            } else if is_awaited {
+                self.wake();
             }
         } else {
             let cost = (HEAD + header.len() + payload.len(), payload.len() as u64);
@@ -396,7 +414,7 @@ impl Device for TcpDevice {
         self.sleeping.fetch_sub(1, Ordering::SeqCst);
         let mut sleepers = self.sleepers.lock();
         *sleepers -= 1;
-        if *sleepers == 0 {
+        if *sleepers == 0 && self.has_rung.swap(false, Ordering::Relaxed) {
             let _ = rustix::io::read(&self.bell, &mut [0; 8]);
         }
     }
@@ -421,6 +439,8 @@ impl Device for TcpDevice {
         fence(Ordering::SeqCst);
         if self.sleeping.load(Ordering::SeqCst) > 0 {
             let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+            // Afterwards: who finds it silent too early finds it again in its next sleep.
+            self.has_rung.store(true, Ordering::Relaxed);
         }
     }
 

@@ -70,6 +70,9 @@ impl TcpDevice {
             self.wake();
         }
         let mut out = link.out.lock();
+        if !out.busy && core::mem::take(&mut out.is_awaited) {
+            self.wake();
+        }
         if blocked != out.armed && !out.busy && out.stage == Stage::Open && blocked != out.is_empty() {
             out.armed = blocked;
             self.note_stream(&link.is_blocked, blocked);

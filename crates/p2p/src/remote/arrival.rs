@@ -11,8 +11,33 @@ use crate::engine::{Engine, finish, outcome};
 use crate::matching::Envelope;
 use crate::nonblocking::NOTHING;
 use crate::operation::Outcome;
+use crate::pool::Block;
 use std::sync::atomic::Ordering;
 use weft_transport::{Arriving, Channel, Handler, Node, Placement};
+
+/// A short message that is all there.
+pub(super) enum Whole<'a> {
+    /// In memory of the device's.
+    Present(&'a [u8]),
+    /// In memory of our own, with so many bytes.
+    Aside(Block, usize),
+}
+
+impl Whole<'_> {
+    pub(super) fn data(&self) -> &[u8] {
+        match self {
+            Self::Present(data) => data,
+            // SAFETY: the block was made for as many bytes, and the device has written all of them.
+            Self::Aside(block, bytes) => unsafe { core::slice::from_raw_parts(block.address(), *bytes) },
+        }
+    }
+
+    fn release(self) {
+        if let Self::Aside(block, _) = self {
+            block.release();
+        }
+    }
+}
 
 /// A message that no peer of ours sends.
 pub(super) struct Nonsense(pub &'static str);
@@ -41,7 +66,7 @@ impl Engine {
         {
             let endpoint = self.rank_here(target)?;
             let Some(receive) = endpoint.take_expected(&envelope) else {
-                self.arrive_unexpected(endpoint, from, envelope, present, None);
+                self.arrive_unexpected(endpoint, from, envelope, Whole::Present(present), None);
                 return Ok(Placement::Taken);
             };
             // SAFETY: the receive is that of this thread, which has taken it; its buffer is as its owner promised.
@@ -141,20 +166,21 @@ impl Engine {
         endpoint: &Endpoint,
         from: Node,
         envelope: Envelope,
-        data: &[u8],
+        whole: Whole<'_>,
         origin: Option<Origin>,
     ) {
         if let Some(receive) = endpoint.take_expected(&envelope) {
-            let (operation, bytes) = (receive.get(), data.len() as u64);
+            let (operation, bytes) = (receive.get(), whole.data().len() as u64);
             if let Some(origin) = &origin {
                 checking::arrived(endpoint.rank(), &envelope, origin, operation);
             }
             // SAFETY: the receive is that of this thread, which has taken it; its buffer is as its owner promised.
-            unsafe { operation.buffer().unpack_from(data.as_ptr(), bytes) };
+            unsafe { operation.buffer().unpack_from(whole.data().as_ptr(), bytes) };
+            whole.release();
             operation.complete_unshared(outcome(&envelope, bytes));
             return self.far().give_back(from, bytes);
         }
-        self.arrive_unexpected(endpoint, from, envelope, data, origin);
+        self.arrive_unexpected(endpoint, from, envelope, whole, origin);
     }
 
     /// Takes a short message that the calling thread does not wait for.
@@ -163,10 +189,10 @@ impl Engine {
         endpoint: &Endpoint,
         from: Node,
         envelope: Envelope,
-        data: &[u8],
+        whole: Whole<'_>,
         origin: Option<Origin>,
     ) {
-        let bytes = data.len() as u64;
+        let bytes = whole.data().len() as u64;
         let mut state = endpoint.lock();
         if let Some((_, receive)) = state.posted.take(&envelope) {
             endpoint.note_posted(&state);
@@ -175,13 +201,18 @@ impl Engine {
                 checking::arrived(endpoint.rank(), &envelope, origin, receive.get());
             }
             // SAFETY: the receive is ours since it left the queue; its buffer is as its owner promised.
-            unsafe { receive.get().buffer().unpack_from(data.as_ptr(), bytes) };
+            unsafe { receive.get().buffer().unpack_from(whole.data().as_ptr(), bytes) };
+            whole.release();
             finish(receive.get(), &envelope, bytes);
             return self.far().give_back(from, bytes);
         }
-        let payload = match origin {
-            Some(origin) => Payload::FarChecked { node: from, kept: Kept::far(data, origin) },
-            None => {
+        let payload = match (origin, whole) {
+            (Some(origin), whole) => {
+                Payload::FarChecked { node: from, kept: Kept::far(whole.data(), origin) }
+            }
+            (None, Whole::Aside(block, _)) if block.is_large() => Payload::FarPooled { node: from, block },
+            (None, whole) => {
+                let data = whole.data();
                 // SAFETY: the payload has room for the data.
                 let stored = unsafe {
                     let fill = |out| core::ptr::copy_nonoverlapping(data.as_ptr(), out, data.len());
@@ -235,29 +266,31 @@ impl Engine {
 
     /// Makes room for a message until all of it is there.
     fn put_aside(&self, from: Node, what: Aside, bytes: u64) -> Placement {
-        let mut data = vec![0; bytes as usize].into_boxed_slice();
-        let address = data.as_mut_ptr();
-        *self.far().peers[from as usize].staged.lock() = Some(Staged { what, data });
+        let mut block = Block::new(bytes as usize);
+        let address = block.place();
+        let staged = Staged { what, block, bytes: bytes as usize };
+        *self.far().peers[from as usize].staged.lock() = Some(staged);
         Placement::Memory { address, capacity: bytes, token: STAGED }
     }
 
     /// Takes what was put aside.
     fn take_aside(&self, from: Node) -> Heard {
-        let Some(Staged { what, data }) = self.far().peers[from as usize].staged.lock().take() else {
-            return Ok(());
-        };
+        let staged = self.far().peers[from as usize].staged.lock().take();
+        let Some(Staged { what, block, bytes }) = staged else { return Ok(()) };
+        let whole = Whole::Aside(block, bytes);
         match what {
             Aside::Eager { target, envelope } => {
-                self.arrive_eager(self.rank_here(target)?, from, envelope, &data, None);
+                self.arrive_eager(self.rank_here(target)?, from, envelope, whole, None);
+                return Ok(());
             }
-            Aside::Described(frame) => self.arrive_described(from, frame, &data)?,
+            Aside::Described(frame) => self.arrive_described(from, frame, whole.data())?,
             Aside::Piece { receive, offset } => {
-                let bytes = data.len() as u64;
-                let message =
-                    Arriving { from, channel: Channel::PointToPoint, header: &[], bytes, present: &data };
+                let (bytes, present) = (bytes as u64, whole.data());
+                let message = Arriving { from, channel: Channel::PointToPoint, header: &[], bytes, present };
                 self.arrive_data(&message, receive, offset)?;
             }
         }
+        whole.release();
         Ok(())
     }
 

@@ -4,7 +4,7 @@
 //! payload is cut into parts on its way.
 #![allow(unsafe_code)] // Copies from the memory of operations.
 
-use super::arrival::{Heard, Nonsense};
+use super::arrival::{Heard, Nonsense, Whole};
 use super::backlog::Post;
 use super::frame::{Encoded, Frame};
 use super::{Far, Remote, units};
@@ -82,7 +82,7 @@ impl Engine {
         let origin = is_checking().then_some(origin);
         match frame {
             Frame::Eager { target, envelope, .. } => {
-                self.arrive_eager(self.rank_here(target)?, from, envelope, data, origin);
+                self.arrive_eager(self.rank_here(target)?, from, envelope, Whole::Present(data), origin);
             }
             Frame::Request { target, envelope, send, bytes, address, .. } if data.is_empty() => {
                 let far = Far { node: from, send, address };

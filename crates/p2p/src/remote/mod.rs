@@ -50,6 +50,7 @@ use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, Outcome};
 pub(crate) use partitioned::{FarReceive, FarSend, sender};
 
+use crate::pool::Block;
 use backlog::{Backlog, Post};
 use frame::{Encoded, Frame};
 use pending::{Entry, Pending, table_of};
@@ -123,7 +124,8 @@ struct Job {
 /// A short message that has no place yet, while parts of it are on their way.
 struct Staged {
     what: Aside,
-    data: Box<[u8]>,
+    block: Block,
+    bytes: usize,
 }
 
 /// What such a message is.
@@ -427,8 +429,18 @@ impl Remote {
         later: impl FnOnce(Reference) -> Post,
     ) -> bool {
         match (sent, operation) {
-            (Ok(()), _) => return true,
-            (Err(Refusal::Full), Some(operation)) => self.queue(to, later(operation.into())),
+            (Ok(()), _) => {
+                // Others may have been refused because this thread sent.
+                if !self.peers[to as usize].backlog.is_empty() {
+                    self.pump(to);
+                }
+                return true;
+            }
+            (Err(Refusal::Full), Some(operation)) => {
+                self.queue(to, later(operation.into()));
+                // Who was in the way may have gone before it saw that something waits.
+                self.pump(to);
+            }
             (Err(Refusal::Lost { reason }), Some(operation)) => {
                 let _ = REASON.set(reason);
                 end(operation, failed(envelope));
