@@ -125,6 +125,8 @@ pub(crate) struct Shared {
     /// By ring index: what the root of a large broadcast lends.
     pub lent: [CachePadded<Lent>; DEPTH],
     pub waiting: WaitSet,
+    /// Those who wait for the root's data, where ranks are many: a complete round is nothing to them.
+    pub readers: WaitSet,
     /// Nonblocking and persistent operations that not all members have started, by the number of the call and of the
     /// start.
     pub board: Lock<Board>,
@@ -224,6 +226,7 @@ impl Shared {
             published: Place::from(Box::default()),
             lent: core::array::from_fn(|_| CachePadded::default()),
             waiting: WaitSet::default(),
+            readers: WaitSet::default(),
             board: Lock::default(),
             lights: Arc::default(),
             schedules: Lock::default(),

@@ -354,7 +354,16 @@ impl Round<'_> {
         };
         if wake {
             self.shared.wake_all();
+            if self.has_readers() && self.is_mismatched() {
+                self.shared.readers.wake_all();
+            }
         }
+    }
+
+    /// Tells whether those who wait for the root's data wait apart from the others.
+    #[inline]
+    fn has_readers(&self) -> bool {
+        self.shared.lines.is_none() && self.shared.apart.is_none()
     }
 
     /// Waits until all ranks have arrived.
@@ -403,7 +412,11 @@ impl Round<'_> {
     /// Tells everybody that the root's data is in place (or has been read).
     pub fn publish(&self) {
         self.shared.published[self.ring()].store(self.number, Ordering::Release);
-        self.shared.wake_all();
+        if self.has_readers() {
+            self.shared.readers.wake_all();
+        } else {
+            self.shared.wake_all();
+        }
     }
 
     /// Waits until the root has published; returns its description. The rank has arrived, so that ranks in different calls
@@ -415,8 +428,12 @@ impl Round<'_> {
         let published = || self.shared.published[self.ring()].load(Ordering::Acquire) == self.number;
         if !published() {
             let is_known = || published() || self.is_known_mismatched();
-            self.team.wait(is_known);
-            self.check_whole(is_known)?;
+            if self.has_readers() {
+                self.shared.readers.wait(is_known);
+            } else {
+                self.team.wait(is_known);
+                self.check_whole(is_known)?;
+            }
         }
         // The root may have published in another call, whose data and frame mean something else.
         let posted = self.call(root);
