@@ -3,12 +3,14 @@
 #![allow(unsafe_code)] // States that the test's buffers are valid.
 
 use core::ffi::{c_int, c_void};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use weft_base::abi;
 use weft_base::constants::*;
 use weft_coll::{Call, Data, Operator, Team};
 use weft_datatype::Datatype;
 use weft_op::Op;
+use weft_sched::Thread;
 
 /// A small generator, so that a seed repeats a run.
 #[derive(Clone)]
@@ -392,6 +394,26 @@ fn a_root_of_large_data_learns_of_other_calls_when_all_have_come() {
                 (_, Err(class)) => assert_eq!(class, MPI_ERR_OTHER),
             }
             team.barrier().unwrap();
+        });
+    }
+}
+
+#[test]
+fn who_sleeps_for_a_root_in_another_call_is_woken() {
+    for size in [3, 7] {
+        let readers: Vec<OnceLock<&Thread>> = (1..size).map(|_| OnceLock::new()).collect();
+        with_ranks(size, HOMES[0], |team| {
+            let mut data = [1, 2];
+            let result = if team.rank() == 0 {
+                while !readers.iter().all(|reader| reader.get().is_some_and(|thread| thread.is_parked())) {
+                    std::thread::yield_now();
+                }
+                team.barrier()
+            } else {
+                let _ = readers[team.rank() as usize - 1].set(weft_sched::current());
+                team.broadcast(0, write(&mut data, long()))
+            };
+            assert_eq!(result.map_err(|e| e.class), Err(MPI_ERR_OTHER));
         });
     }
 }
