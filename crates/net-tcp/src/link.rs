@@ -165,6 +165,8 @@ pub struct Out {
     pub armed: bool,
     /// A message was refused because somebody sent.
     pub is_awaited: bool,
+    /// The peer is told that this process ends.
+    says_end: bool,
     /// Why sending has failed.
     pub broken: Option<Errno>,
 }
@@ -178,6 +180,15 @@ impl Out {
     /// Tells whether a message would wait for others that are being sent.
     pub fn is_occupied(&self) -> bool {
         self.stage == Stage::Open && (self.busy || !self.queue.is_empty())
+    }
+
+    /// Lets the peer be told that this process ends, once, if there is a connection or will be one.
+    pub fn say_end(&mut self) {
+        let is_dialled = self.stage == Stage::Dialling && !self.is_empty();
+        if !self.says_end && (is_dialled || matches!(self.stage, Stage::Settled | Stage::Open)) {
+            self.says_end = true;
+            self.push_anyway(Item::copy(Kind::End, &[], &[], 0));
+        }
     }
 
     /// Counts a message that was accepted.
@@ -366,6 +377,7 @@ impl Default for Link {
             busy: false,
             armed: false,
             is_awaited: false,
+            says_end: false,
             broken: None,
         };
         Self {

@@ -306,6 +306,30 @@ fn the_end_of_a_process_is_no_loss_and_what_it_has_sent_arrives() {
 }
 
 #[test]
+fn who_connects_while_a_process_ends_is_told_so() {
+    let devices = devices(3);
+    let notes = notes(&devices);
+    // It cannot end before the last one has answered.
+    devices[0].send(2, CHANNEL, b"last", b"").expect("room");
+    devices[1].send(0, CHANNEL, b"too late", b"").expect("room");
+    std::thread::scope(|scope| {
+        let leaving = scope.spawn(|| devices[0].leave());
+        let refusal = loop {
+            devices[1].poll(&notes[1]);
+            match devices[1].send(0, CHANNEL, b"later", b"") {
+                Err(Refusal::Lost { reason }) => break reason,
+                _ => std::thread::yield_now(),
+            }
+        };
+        assert!(refusal.contains("has ended"), "{refusal}");
+        while !leaving.is_finished() {
+            devices[2].poll(&notes[2]);
+        }
+    });
+    assert_eq!((notes[1].all().len(), notes[2].all().len()), (0, 1));
+}
+
+#[test]
 fn the_end_of_a_process_without_a_word_is_a_loss() {
     let mut devices = devices(2);
     let notes = notes(&devices);

@@ -2,8 +2,8 @@
 #![allow(unsafe_code)] // Asks the kernel by a request that has no name in the libraries.
 
 use super::{SCRATCH, TcpDevice};
-use crate::frame::Kind;
-use crate::link::{Item, Stage};
+use crate::link::Stage;
+use core::sync::atomic::Ordering;
 use rustix::event::epoll;
 use rustix::net::Shutdown;
 use std::os::fd::OwnedFd;
@@ -33,18 +33,11 @@ impl TcpDevice {
                 .filter(|&(node, _)| node != self.node && !self.is_lost(node))
                 .map(|(node, channel)| (node, channel, self.link(node, channel)))
         };
+        // Before the look at each connection: one that another thread opens meanwhile is seen here or sees this.
+        self.is_leaving.store(true, Ordering::SeqCst);
         for (node, channel, link) in links() {
-            let mut out = link.out.lock();
-            let waits = out.stage == Stage::Dialling && !out.is_empty();
-            if waits || matches!(out.stage, Stage::Settled | Stage::Open) {
-                out.push_anyway(Item::copy(Kind::End, &[], &[], 0));
-                let sends = out.stage == Stage::Open && !out.busy;
-                out.busy |= sends;
-                drop(out);
-                if sends {
-                    self.send_waiting(node, channel, link);
-                }
-            }
+            link.out.lock().say_end();
+            self.go_on(node, channel);
         }
         let mut drain = vec![0; SCRATCH];
         let begin = std::time::Instant::now();

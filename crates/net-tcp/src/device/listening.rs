@@ -112,6 +112,7 @@ impl Listener {
             is_crowded,
             scratches: Lock::default(),
             sleepers: Lock::new(0),
+            is_leaving: AtomicBool::new(false),
             has_rung: AtomicBool::new(false),
             sleeping: AtomicU32::new(0),
         })

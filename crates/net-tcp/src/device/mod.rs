@@ -93,6 +93,8 @@ pub struct TcpDevice {
     streams: AtomicU32,
     scratches: Lock<Vec<Box<[u8]>>>,
     sleepers: Lock<u32>,
+    /// This process ends; whoever connects now is told so.
+    is_leaving: AtomicBool,
     has_rung: AtomicBool,
     sleeping: AtomicU32,
 }
@@ -175,6 +177,9 @@ impl TcpDevice {
             let mut out = link.out.lock();
             out.stage = Stage::Open;
             out.busy = true;
+            if self.is_leaving.load(Ordering::SeqCst) {
+                out.say_end();
+            }
         }
         if self.is_lost(node) {
             let _ = rustix::net::shutdown(socket, Shutdown::Both);
