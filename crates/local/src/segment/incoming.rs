@@ -326,7 +326,7 @@ fn hand_over(from: Node, channel: Channel, header: &[u8], present: &[u8], handle
     Found::Something
 }
 
-/// Hands a message that lies in lines to the handler. Returns how many lines it takes.
+/// Hands a message that lies in lines to the handler. Returns what was found, and how many lines it takes.
 fn deliver_lines(
     pair: &Pair,
     peer: &Peer,
