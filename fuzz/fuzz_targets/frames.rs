@@ -8,7 +8,6 @@ fuzz_target!(|header: &[u8]| {
     if let Ok((frame, credit)) = Frame::decode(header) {
         let mut encoded = frame.encode();
         encoded.set_credit(credit);
-        assert_eq!(Frame::decode(encoded.bytes()), Ok((frame, credit)));
-        assert_eq!(encoded.bytes().len(), header.len());
+        assert_eq!(encoded.bytes(), header);
     }
 });

@@ -80,6 +80,8 @@ pub enum Malformed {
     Length,
     /// It is of no kind, or has flags that its kind does not have.
     Kind,
+    /// It says something where its kind says nothing.
+    Excess,
 }
 
 /// A header ready to be sent.
@@ -198,8 +200,8 @@ impl Frame {
             source: word(header, 12) as i32,
             tag: word(header, 16) as i32,
         };
-        // What most are, with one comparison of its first two bytes.
-        if header.len() == 24 && long(header, 0) & 0xffff == u64::from(EAGER) {
+        // What most are, with one comparison of its first two bytes and one of its last four.
+        if header.len() == 24 && long(header, 0) & 0xffff == u64::from(EAGER) && word(header, 20) == 0 {
             let frame = Self::Eager { target: word(header, 4), envelope: envelope(), described: false };
             return Ok((frame, (long(header, 0) >> 16) as u16));
         }
@@ -241,7 +243,10 @@ impl Frame {
             CANCELLED => Self::Cancelled { send: long(header, 8) },
             _ => Self::Credit,
         };
-        Ok((frame, u16::from_le_bytes([low, high])))
+        let credit = u16::from_le_bytes([low, high]);
+        let mut written = frame.encode();
+        written.set_credit(credit);
+        if written.bytes() == header { Ok((frame, credit)) } else { Err(Malformed::Excess) }
     }
 }
 
@@ -295,7 +300,18 @@ mod tests {
             if let Ok((frame, credit)) = Frame::decode(&bytes) {
                 let mut encoded = frame.encode();
                 encoded.set_credit(credit);
-                prop_assert_eq!(Frame::decode(encoded.bytes()), Ok((frame, credit)));
+                prop_assert_eq!(encoded.bytes(), &bytes[..]);
+            }
+        }
+
+        #[test]
+        fn what_says_more_than_its_kind_is_refused(frame in frames(), place in 0..64usize, more in 1..=u8::MAX) {
+            let mut bytes = frame.encode().bytes().to_vec();
+            let place = place % bytes.len();
+            bytes[place] ^= more;
+            match Frame::decode(&bytes) {
+                Ok((other, credit)) => prop_assert!(other != frame || credit != 0, "{bytes:?} is read as {other:?}"),
+                Err(malformed) => prop_assert!(matches!(malformed, Malformed::Kind | Malformed::Excess | Malformed::Length)),
             }
         }
 
@@ -305,6 +321,16 @@ mod tests {
             let whole = encoded.bytes();
             let cut = cut % whole.len();
             prop_assert_eq!(Frame::decode(&whole[..cut]), Err(Malformed::Length));
+        }
+    }
+
+    #[test]
+    fn an_eager_header_whose_last_word_is_not_zero_is_refused() {
+        let envelope = Envelope { context: 1, source: 2, tag: 3 };
+        for described in [false, true] {
+            let mut bytes = Frame::Eager { target: 0, envelope, described }.encode().bytes().to_vec();
+            bytes[23] = 1;
+            assert_eq!(Frame::decode(&bytes), Err(Malformed::Excess));
         }
     }
 
