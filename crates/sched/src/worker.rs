@@ -36,6 +36,9 @@ use crate::thread::{Thread, known};
 /// broadcast and a barrier, beside eight busy processes on two cores: 50 to 110 ms without, 10 to 14 ms with 32 to 1000.
 const POLLS: u32 = 1000;
 
+/// And where each look takes calls of the kernel, while another process is waited for: as long.
+const DEAR_POLLS: u32 = 32;
+
 /// How many ranks a thief takes at most.
 const STEAL: usize = 64;
 
@@ -215,7 +218,7 @@ impl Worker {
     #[inline]
     pub(crate) fn note_poll(&self) {
         let polls = self.polls.load(Ordering::Relaxed) + 1;
-        if polls < POLLS {
+        if polls < if idle::is_dear() { DEAR_POLLS } else { POLLS } {
             self.polls.store(polls, Ordering::Relaxed);
         } else {
             self.polls.store(0, Ordering::Relaxed);

@@ -49,17 +49,46 @@ unsafe fn described(opened: &UnsafeCell<Opening>, parts: &Parts) -> Buffer {
     if is_checking() { buffer.copy_of(parts.elements(), &parts.datatype) } else { buffer }
 }
 
-/// Waits for operations: true when all are complete.
-fn all_done<'a>(operations: impl Iterator<Item = &'a Operation>, waiter: Option<&'static Thread>) -> bool {
-    let mut done = true;
-    for operation in operations {
-        done &= operation.is_done() || waiter.is_some_and(|waiter| !operation.register(waiter));
-    }
-    done
+/// The operations of a round, one for each of the sender's parts.
+struct Operations {
+    each: Box<[Operation]>,
+    /// So many of the first are known to be complete. Who waits for all waits for the next one only: there may be thousands,
+    /// and each look at all of them, or wake-up by each, would make the work grow with the square.
+    complete: AtomicU32,
 }
 
-fn results<'a>(mut operations: impl Iterator<Item = &'a Operation>) -> Result {
-    operations.try_for_each(|operation| operation.outcome().sent())
+impl Operations {
+    fn new(parts: u32) -> Self {
+        let each = (0..parts).map(|_| Operation::new(nowhere())).collect();
+        Self { each, complete: AtomicU32::new(0) }
+    }
+
+    /// Prepares for another round.
+    fn restart(&self) {
+        self.complete.store(0, Ordering::Relaxed);
+    }
+
+    /// Tells whether all are complete; if not, `waiter` will be unparked when it is worth to ask again.
+    fn all_done(&self, waiter: Option<&'static Thread>) -> bool {
+        let is_done = |operation: &Operation| {
+            operation.is_done() || waiter.is_some_and(|waiter| !operation.register(waiter))
+        };
+        let before = self.complete.load(Ordering::Relaxed) as usize;
+        let more = self.each[before..].iter().take_while(|operation| is_done(operation)).count();
+        self.complete.store((before + more) as u32, Ordering::Relaxed);
+        before + more == self.each.len()
+    }
+
+    /// Forgets a waiter: it is named in the first that was not complete, at most.
+    fn leave(&self, waiter: &'static Thread) {
+        if let Some(operation) = self.each.get(self.complete.load(Ordering::Relaxed) as usize) {
+            operation.deregister(waiter);
+        }
+    }
+
+    fn result(&self) -> Result {
+        self.each.iter().try_for_each(|operation| operation.outcome().sent())
+    }
 }
 
 /// What an opening says.
@@ -108,7 +137,7 @@ pub(crate) struct FarSend {
     context: u32,
     source: i32,
     parts: Parts,
-    operations: Box<[Operation]>,
+    operations: Operations,
     /// How many parts are ready in this round.
     ready: AtomicU32,
     all_ready: Signal,
@@ -138,14 +167,14 @@ impl FarSend {
             target,
             context: PARTS | link,
             source,
-            operations: (0..parts.partitions).map(|_| Operation::new(nowhere())).collect(),
+            operations: Operations::new(parts.partitions),
             parts,
             ready: AtomicU32::new(0),
             all_ready: Signal::new(true),
             opening: Operation::new(nowhere()),
             opened: UnsafeCell::new(opened),
         });
-        far.operations.iter().for_each(|operation| operation.complete_unshared(Outcome::SENT));
+        far.operations.each.iter().for_each(|operation| operation.complete_unshared(Outcome::SENT));
         // SAFETY: the opening stays in the value, which lives until the operation is complete.
         unsafe { far.opening.reset(described(&far.opened, &far.parts)) };
         far.send(opening(&envelope), &far.opening);
@@ -163,13 +192,14 @@ impl FarSend {
 
     pub fn start(&self) {
         self.all_ready.clear();
+        self.operations.restart();
         self.ready.store(0, Ordering::Relaxed);
     }
 
     /// Sends a part. The caller knows that it was not ready before.
     pub fn ready(&self, partition: u32) {
         let Parts { count, datatype, .. } = &self.parts;
-        let operation = &self.operations[partition as usize];
+        let operation = &self.operations.each[partition as usize];
         // SAFETY: the part may be read from now on until the round is complete.
         operation.reset(unsafe { Buffer::new(self.parts.start(partition), *count, datatype) });
         self.send(Envelope { context: self.context, source: self.source, tag: partition as i32 }, operation);
@@ -179,16 +209,16 @@ impl FarSend {
     }
 
     pub fn advance(&self, waiter: Option<&'static Thread>) -> bool {
-        self.all_ready.watch(waiter) && all_done(self.operations.iter(), waiter)
+        self.all_ready.watch(waiter) && self.operations.all_done(waiter)
     }
 
     pub fn leave(&self, waiter: &'static Thread) {
         self.all_ready.leave(waiter);
-        self.operations.iter().for_each(|operation| operation.deregister(waiter));
+        self.operations.leave(waiter);
     }
 
     pub fn result(&self) -> Result {
-        results(self.operations.iter())
+        self.operations.result()
     }
 
     /// Lives on while messages are from its memory, though the request is freed.
@@ -203,7 +233,7 @@ impl FarSend {
 struct Source {
     opening: Opening,
     /// For each of the sender's parts.
-    operations: Box<[Operation]>,
+    operations: Operations,
     /// Where parts go first if the buffer has gaps, and which have not gone on from there.
     aside: Lock<Vec<Option<Box<[u8]>>>>,
 }
@@ -274,8 +304,7 @@ impl FarReceive {
         let source = self.source.get_or_init(|| {
             // SAFETY: complete, so nobody writes it any more.
             let opening = unsafe { *self.opened.get() };
-            let operations = (0..opening.partitions).map(|_| Operation::new(nowhere())).collect();
-            Source { opening, operations, aside: Lock::default() }
+            Source { opening, operations: Operations::new(opening.partitions), aside: Lock::default() }
         });
         let Opening { bytes, partitions, link, source: sender, .. } = source.opening;
         let room = |part: u32| {
@@ -297,10 +326,11 @@ impl FarReceive {
                     .map_or(core::ptr::null_mut(), |space| space.as_mut_ptr())
             };
             // SAFETY: the memory is the round's until it is complete.
-            source.operations[part as usize].reset(unsafe { Buffer::dense(address, length) });
+            source.operations.each[part as usize].reset(unsafe { Buffer::dense(address, length) });
         }
         drop(aside);
-        for (part, operation) in (0..).zip(&source.operations) {
+        source.operations.restart();
+        for (part, operation) in (0..).zip(&source.operations.each) {
             let pattern = Envelope { context: PARTS | link, source: sender, tag: part };
             // SAFETY: the operation stays in place until it is complete.
             unsafe { self.engine.start_receive(self.me, pattern, operation) };
@@ -338,9 +368,9 @@ impl FarReceive {
             }
         }
         let source = self.source.get().expect("posted");
-        let done = all_done(source.operations.iter(), waiter);
+        let done = source.operations.all_done(waiter);
         if done {
-            (0..source.operations.len()).for_each(|part| self.settle(source, part));
+            (0..source.operations.each.len()).for_each(|part| self.settle(source, part));
         }
         done
     }
@@ -349,7 +379,7 @@ impl FarReceive {
         self.posted.leave(waiter);
         self.opening.deregister(waiter);
         if let Some(source) = self.source.get() {
-            source.operations.iter().for_each(|operation| operation.deregister(waiter));
+            source.operations.leave(waiter);
         }
     }
 
@@ -361,7 +391,7 @@ impl FarReceive {
         let partition = u64::from(partition);
         let mut parts = partition * theirs / mine..((partition + 1) * theirs).div_ceil(mine);
         parts.all(|part| {
-            let done = source.operations[part as usize].is_done();
+            let done = source.operations.each[part as usize].is_done();
             if done {
                 self.settle(source, part as usize);
             }
@@ -376,7 +406,7 @@ impl FarReceive {
             None => (space, space, self.opening.outcome().sent()),
             Some(source) => {
                 let sent = source.opening.bytes * u64::from(source.opening.partitions);
-                (sent, space, results(source.operations.iter()))
+                (sent, space, source.operations.result())
             }
         }
     }
