@@ -31,8 +31,6 @@ pub struct Capabilities {
     pub eager: usize,
     /// Whether [`Device::read`] works: the target's memory can be read without its help.
     pub remote_read: bool,
-    /// Whether an answer takes longer than copying what a message of some length holds: the peer is on another host.
-    pub is_far: bool,
 }
 
 /// How much went through a device, in a unit of its own.

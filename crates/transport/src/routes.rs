@@ -421,7 +421,7 @@ impl Device for Routes {
     fn capabilities(&self, peer: Node) -> Capabilities {
         match self.way(peer) {
             Ok((device, number)) => device.capabilities(number),
-            Err(_) => Capabilities { eager: 0, remote_read: false, is_far: false },
+            Err(_) => Capabilities { eager: 0, remote_read: false },
         }
     }
 

@@ -495,7 +495,7 @@ impl Device for Simulated {
 
     fn capabilities(&self, _peer: Node) -> Capabilities {
         let Conditions { eager, remote_read, .. } = self.inner.conditions;
-        Capabilities { eager, remote_read, is_far: false }
+        Capabilities { eager, remote_read }
     }
 
     fn send(&self, to: Node, channel: Channel, header: &[u8], payload: &[u8]) -> Result<(), Refusal> {

@@ -509,7 +509,7 @@ impl Device for SegmentDevice {
 
     fn capabilities(&self, peer: Node) -> Capabilities {
         let eager = self.map.shape.eager as usize;
-        let unread = Capabilities { eager, remote_read: false, is_far: false };
+        let unread = Capabilities { eager, remote_read: false };
         let Ok(known) = self.checked(peer, &[]) else { return unread };
         let mut readable = known.readable.load(Ordering::Relaxed);
         let area = self.map.area(peer);

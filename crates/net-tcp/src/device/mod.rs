@@ -300,7 +300,7 @@ impl Device for TcpDevice {
     }
 
     fn capabilities(&self, _peer: Node) -> Capabilities {
-        Capabilities { eager: self.config.eager, remote_read: false, is_far: true }
+        Capabilities { eager: self.config.eager, remote_read: false }
     }
 
     fn send(&self, to: Node, channel: Channel, header: &[u8], payload: &[u8]) -> Result<(), Refusal> {

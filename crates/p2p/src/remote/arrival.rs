@@ -4,7 +4,7 @@
 use super::backlog::{Post, Stream};
 use super::frame::Frame;
 use super::pending::Entry;
-use super::{Aside, FAR, Far, Job, PIECE, Peer, REASON, Remote, STAGED, Staged, end, fail};
+use super::{APART, Aside, Far, Job, PIECE, Peer, REASON, Remote, STAGED, Staged, end, fail};
 use crate::checking::{self, Kept, Origin, WRITTEN};
 use crate::endpoint::{Endpoint, Message, Payload, Reference};
 use crate::engine::{Engine, finish, outcome};
@@ -88,7 +88,7 @@ impl Engine {
         frame: Frame,
     ) -> Heard<Placement> {
         let Arriving { from, bytes, present, .. } = *message;
-        let most = peer.eager.max(self.limits().eager * FAR);
+        let most = peer.eager.max(self.limits().eager * APART);
         match frame {
             Frame::Eager { described: true, .. } | Frame::Request { described: true, .. } => {
                 if present.len() as u64 == bytes {
