@@ -1,7 +1,7 @@
 // Two ranks, messages of 1 B to 8 MiB: `trip`, half of a round trip of blocking calls, and `stream`, the time of each of
 // 64 messages that are in flight one way.
 //
-// usage: pair_sizes [MILLISECONDS-PER-SAMPLE]
+// usage: pair_sizes [MILLISECONDS-PER-SAMPLE [FROM-BYTES TO-BYTES]]
 #include "sample.h"
 #include <mpi.h>
 #include <stdlib.h>
@@ -63,8 +63,10 @@ int main(int argc, char **argv) {
   out = aligned_alloc(4096, LARGEST), in = aligned_alloc(4096, LARGEST);
   if (!out || !in) MPI_Abort(MPI_COMM_WORLD, 2);
   memset(out, 1, LARGEST), memset(in, 2, LARGEST);
-  for (int size = 1; size <= LARGEST; size *= 2) measure("trip", trips, size, 2, target);
-  for (int size = 1; size <= LARGEST; size *= 2) measure("stream", streams, size, WINDOW, target);
+  int from = argc > 3 ? atoi(argv[2]) : 1, to = argc > 3 ? atoi(argv[3]) : LARGEST;
+  if (from < 1 || to > LARGEST) MPI_Abort(MPI_COMM_WORLD, 2);
+  for (int size = from; size <= to; size *= 2) measure("trip", trips, size, 2, target);
+  for (int size = from; size <= to; size *= 2) measure("stream", streams, size, WINDOW, target);
   free(out), free(in);
   MPI_Finalize();
   return 0;

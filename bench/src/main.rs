@@ -71,17 +71,18 @@ fn run(options: &Options) -> Result<(), String> {
     let mut session = Session::new(Duration::from_secs(options.limit_s));
     for round in 0..options.rounds {
         eprintln!("round {} of {}", round + 1, options.rounds);
-        session.floors(round, &floors);
+        // Those of collectives are of ranks that are threads.
+        session.floors(round, if options.processes { &floors[..1] } else { &floors });
         if !options.processes {
             session.round(round, &everybody, options.quick);
         }
         session.processes(round, &everybody, pythons.as_ref().ok());
     }
-    report::print(&session);
+    report::print(&session, options.processes);
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     let file = out.join(format!("{seconds}.json"));
-    let text =
-        serde_json::to_string_pretty(&report::json(&session, options.rounds)).map_err(|e| e.to_string())?;
+    let text = serde_json::to_string_pretty(&report::json(&session, options.rounds, options.processes))
+        .map_err(|e| e.to_string())?;
     std::fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
     println!("all figures: {}", file.display());
     for example in ["gauss", "cannon"] {

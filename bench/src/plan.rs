@@ -154,7 +154,8 @@ pub struct Session {
     pub samples: Samples,
     /// What failed, and why.
     pub failures: BTreeMap<String, String>,
-    limit: Duration,
+    /// How long a program may take.
+    pub limit: Duration,
 }
 
 impl Session {
@@ -188,7 +189,7 @@ impl Session {
         }
     }
 
-    /// Runs a kernel on so many ranks.
+    /// Runs a kernel on so many ranks; its arguments follow its name.
     pub fn kernel(
         &mut self,
         who: &Implementation,
@@ -196,10 +197,13 @@ impl Session {
         suffix: &str,
         ranks: u64,
         round: usize,
-        name: &str,
+        program: &str,
     ) {
-        let label = format!("{} {name}{suffix} on {ranks} ranks", who.name);
-        self.samples_of(who, &who.command(options, ranks, name), suffix, round, &label);
+        let label = format!("{} {program}{suffix} on {ranks} ranks", who.name);
+        let mut words = program.split(' ');
+        let mut command = who.command(options, ranks, words.next().unwrap_or_default());
+        command.extend(words.map(String::from));
+        self.samples_of(who, &command, suffix, round, &label);
     }
 
     /// Runs a command that prints samples.
@@ -275,6 +279,9 @@ impl Session {
         for ranks in START_RANKS.into_iter().filter(|ranks| *ranks <= largest) {
             for who in everybody.iter().filter(|who| who.takes_part(ranks, PEER_START_RANKS)) {
                 self.start(who, &[], "", ranks, round);
+                if round == 0 {
+                    self.memory(who, ranks, round);
+                }
             }
         }
     }
@@ -296,7 +303,7 @@ impl Session {
         }
     }
 
-    /// Measures start, run and end of hello, and in the first round its memory by a run of its own.
+    /// Measures start, run and end of hello.
     pub fn start(&mut self, who: &Implementation, options: &[&str], suffix: &str, ranks: u64, round: usize) {
         let command = who.command(options, ranks, "hello");
         let label = format!("{} hello{suffix} on {ranks} ranks", who.name);
@@ -311,13 +318,16 @@ impl Session {
             let lines =
                 outcome.output.lines().filter(|line| line.starts_with("Hello from rank")).count() as u64;
             if lines != ranks {
-                self.failures.insert(label.clone(), format!("{lines} ranks said hello"));
+                self.failures.insert(label, format!("{lines} ranks said hello"));
             }
         }
-        if round == 0
-            && let Some(outcome) = self.attempt(format!("{label}, memory"), &command, true)
-        {
-            self.samples.add(&who.name, &format!("memory{suffix}"), ranks, round, outcome.memory as f64);
+    }
+
+    /// Measures the memory of hello.
+    fn memory(&mut self, who: &Implementation, ranks: u64, round: usize) {
+        let label = format!("{} hello on {ranks} ranks, memory", who.name);
+        if let Some(outcome) = self.attempt(label, &who.command(&[], ranks, "hello"), true) {
+            self.samples.add(&who.name, "memory", ranks, round, outcome.memory as f64);
         }
     }
 }

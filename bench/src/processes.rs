@@ -13,6 +13,13 @@ pub const BARRIER_RANKS: u64 = 32;
 /// Ranks at start-up.
 pub const START_RANKS: u64 = 64;
 
+/// The parts of the sizes from 1 B to 8 MiB that are measured in one go, in few seconds: cores are moved about by a machine's host,
+/// and then everything takes longer.
+const PARTS: [(u64, u64); 4] = [(1, 64), (128, 8 << 10), (16 << 10, 256 << 10), (512 << 10, 8 << 20)];
+/// How long a program may take: of ranks that outnumber the cores, some implementations take minutes for what takes others a
+/// second, which then is all that is to be known. What they have measured by then counts.
+const LIMIT: Duration = Duration::from_secs(12);
+
 const MPI4PY: &str = "mpi4py==4.1.2";
 
 /// The Python programs' interpreters: one with mpi4py as it comes from the package index, for peers, and one with mpi4py
@@ -60,11 +67,14 @@ impl Session {
     pub fn processes(&mut self, round: usize, everybody: &[Implementation], pythons: Option<&Pythons>) {
         let options =
             |who: &Implementation| if who.is_peer { &[][..] } else { &["--ranks-as", "processes"][..] };
-        for who in everybody {
-            self.kernel(who, options(who), "", 2, round, "pair_sizes");
+        let limit = core::mem::replace(&mut self.limit, LIMIT);
+        for (from, to) in PARTS {
+            for who in everybody {
+                self.kernel(who, options(who), "", 2, round, &format!("pair_sizes 5 {from} {to}"));
+            }
         }
         for who in everybody {
-            self.kernel(who, options(who), SUFFIX, BARRIER_RANKS, round, "collectives");
+            self.kernel(who, options(who), SUFFIX, BARRIER_RANKS, round, "collectives 20 barrier");
         }
         for who in everybody {
             self.start(who, options(who), SUFFIX, START_RANKS, round);
@@ -79,5 +89,6 @@ impl Session {
             command.extend([python.display().to_string(), "bench/kernels/arrays.py".into()]);
             self.samples_of(who, &command, "", round, &format!("{} arrays.py", who.name));
         }
+        self.limit = limit;
     }
 }

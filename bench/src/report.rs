@@ -282,8 +282,8 @@ fn figure(what: &str, size: u64, summary: Summary) -> String {
     text
 }
 
-/// Prints all figures, then every bar with its verdict, then what failed.
-pub fn print(session: &Session) {
+/// Prints all figures, then every bar with its verdict, then what failed. `processes`: only the bars of ranks that are processes.
+pub fn print(session: &Session, processes: bool) {
     let samples = &session.samples;
     println!("{:<10} {:<22} {:>9} {:>11}   {:>11} .. {:<11}", "", "what", "size", "median", "low", "high");
     for key in samples.keys() {
@@ -298,7 +298,7 @@ pub fn print(session: &Session) {
         }
     }
     println!("\n{:<66} {:>9} {:>21} {:>9}", "bar", "median", "low .. high", "");
-    for check in checks(samples) {
+    for check in checks(samples, processes) {
         let (value, spread, verdict) = match check.value {
             Some(s) => (
                 format!("{:.3} {}", s.median, check.unit),
@@ -314,21 +314,25 @@ pub fn print(session: &Session) {
     }
 }
 
-fn checks(samples: &Samples) -> Vec<Check> {
-    let all = [
-        floors_checks,
-        thread_checks,
-        datatype_checks,
-        absolute_checks,
-        peer_checks,
-        process_checks,
-        collective_checks,
-    ];
-    all.into_iter().flat_map(|checks| checks(samples)).collect()
+fn checks(samples: &Samples, processes: bool) -> Vec<Check> {
+    let all: &[fn(&Samples) -> Vec<Check>] = if processes {
+        &[process_checks]
+    } else {
+        &[
+            floors_checks,
+            thread_checks,
+            datatype_checks,
+            absolute_checks,
+            peer_checks,
+            process_checks,
+            collective_checks,
+        ]
+    };
+    all.iter().flat_map(|checks| checks(samples)).collect()
 }
 
-/// Returns everything measured and judged as JSON.
-pub fn json(session: &Session, rounds: usize) -> Value {
+/// Returns everything measured and judged as JSON; see [`print`].
+pub fn json(session: &Session, rounds: usize, processes: bool) -> Value {
     let samples = &session.samples;
     let figures: Vec<Value> = samples
         .keys()
@@ -337,7 +341,7 @@ pub fn json(session: &Session, rounds: usize) -> Value {
             Some(json!({ "who": key.who, "what": key.what, "size": key.size, "value": summary }))
         })
         .collect();
-    let bars: Vec<Value> = checks(samples)
+    let bars: Vec<Value> = checks(samples, processes)
         .into_iter()
         .map(|c| {
             let held = c.value.map(|s| c.bar.holds(s.median));
@@ -373,7 +377,7 @@ mod tests {
 
     #[test]
     fn the_cheaper_floor_and_the_best_peer_count() {
-        let checks = checks(&session().samples);
+        let checks = checks(&session().samples, false);
         let latency = &checks[0];
         assert!(latency.what.ends_with("handoff-one-line"));
         assert!((latency.value.unwrap().median - 1.3).abs() < 1e-9 && latency.bar.holds(1.3));
@@ -405,7 +409,7 @@ mod tests {
         ] {
             session.samples.add(WEFT, what, 8192, 0, value);
         }
-        let checks = checks(&session.samples);
+        let checks = checks(&session.samples, false);
         let find = |what: &str| checks.iter().find(|c| c.what.contains(what)).unwrap();
         let vector = find("vector8-same, 8 KiB");
         assert!(!vector.bar.holds(vector.value.unwrap().median), "0.7 is below the bar");
@@ -419,7 +423,7 @@ mod tests {
         let mut session = session();
         session.samples.add(MACHINE, "floor-bcast-65536", 32, 0, 60_000.0);
         session.samples.add(WEFT, "bcast-65536", 32, 0, 100_000.0);
-        let checks = checks(&session.samples);
+        let checks = checks(&session.samples, false);
         let peer = checks.iter().find(|c| c.what.starts_with("bcast-65536, 32 ranks: slow / weft")).unwrap();
         assert!(peer.what.ends_with("(copies alone 4.0)") && !peer.bar.holds(peer.value.unwrap().median));
         let floor =
@@ -453,7 +457,7 @@ mod tests {
 
     #[test]
     fn a_missed_bar_is_not_called_held() {
-        let value = json(&session(), 3);
+        let value = json(&session(), 3, false);
         let bars = value["bars"].as_array().unwrap();
         let fresh = bars.iter().find(|b| b["what"].as_str().unwrap().contains("message-fresh")).unwrap();
         assert_eq!(fresh["held"], false);
