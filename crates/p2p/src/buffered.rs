@@ -19,6 +19,11 @@ use weft_base::{Error, Result, abi};
 use weft_datatype::Datatype;
 use weft_sched::Thread;
 use weft_sync::Lock;
+use weft_sys::clock;
+
+/// How long a send that finds no room looks for it among several processes: a thread waits as long for a core of a loaded
+/// machine.
+const PATIENCE_US: u64 = 20_000;
 
 /// What a buffer is attached to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,6 +43,19 @@ pub struct Scopes {
     pub comm: abi::Comm,
     /// The session the communicator comes from.
     pub session: Option<abi::Session>,
+}
+
+impl Scopes {
+    /// Returns the buffer that a send uses.
+    ///
+    /// # Errors
+    /// `MPI_ERR_BUFFER` if there is none.
+    fn attached<'a>(&self, buffers: &'a mut [Attached]) -> Result<&'a mut Attached> {
+        let order =
+            [Some(Scope::Communicator(self.comm)), self.session.map(Scope::Session), Some(Scope::Process)];
+        let place = order.iter().flatten().find_map(|s| buffers.iter().position(|b| b.scope == *s));
+        Ok(&mut buffers[place.ok_or_else(nothing_attached)?])
+    }
 }
 
 /// A message that still uses space.
@@ -83,6 +101,12 @@ impl Attached {
     /// Has all watchers look again.
     fn stir(&mut self) {
         self.watchers.drain(..).for_each(Thread::unpark);
+    }
+
+    /// Tells whether a message of `length` bytes fits, or can never.
+    fn has_room(&mut self, length: usize) -> bool {
+        self.reclaim();
+        self.automatic || self.segments.is_empty() || self.find(length).is_some()
     }
 
     /// Returns an offset where `length` bytes are free, and where in the list it goes.
@@ -242,7 +266,20 @@ impl Engine {
         }
     }
 
-    /// Sends from a copy in attached space, and returns at once.
+    /// Looks for a while whether there is room by now. What is in the way may have been received in another process, as the
+    /// rank may know, and that be heard when somebody looks, or a moment later: a thread that was about to say so may have
+    /// lost its core.
+    #[cold]
+    fn look_for_room(&self, me: &Endpoint, scopes: Scopes, length: usize) {
+        let has_room =
+            || scopes.attached(&mut me.buffers.0.lock()).is_ok_and(|attached| attached.has_room(length));
+        let end = clock::ticks() + PATIENCE_US * clock::ticks_per_us();
+        while !self.spin(me, has_room, || false) && self.remote().is_some() && clock::ticks() < end {
+            crate::wait::note_failure();
+        }
+    }
+
+    /// Sends from a copy in attached space, and returns at once, or after some milliseconds without room for it.
     ///
     /// # Errors
     /// `MPI_ERR_BUFFER` if no buffer is attached or the message does not fit.
@@ -262,17 +299,14 @@ impl Engine {
             checking::look(me, &data, false);
             datatype = data.kept_datatype();
         }
-        let mut buffers = me.buffers.0.lock();
-        let order = [
-            Some(Scope::Communicator(scopes.comm)),
-            scopes.session.map(Scope::Session),
-            Some(Scope::Process),
-        ];
-        let place = order.iter().flatten().find_map(|s| buffers.iter().position(|b| b.scope == *s));
-        let attached = &mut buffers[place.ok_or_else(nothing_attached)?];
-        attached.reclaim();
         let bytes = data.bytes() as usize;
         let length = bytes + MPI_BSEND_OVERHEAD as usize;
+        if !scopes.attached(&mut me.buffers.0.lock())?.has_room(length) {
+            self.look_for_room(me, scopes, length);
+        }
+        let mut buffers = me.buffers.0.lock();
+        let attached = scopes.attached(&mut buffers)?;
+        attached.reclaim();
         let mut memory = None;
         let (offset, index, address) = if attached.automatic {
             let memory: &mut Box<[u8]> = memory.insert(vec![0; bytes].into());

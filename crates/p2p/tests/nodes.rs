@@ -7,7 +7,7 @@ use weft_base::abi;
 use weft_base::constants::*;
 use weft_datatype::Datatype;
 use weft_local::{Segment, SegmentDevice};
-use weft_p2p::{Buffer, Completion, Endpoint, Engine, Envelope, Limits, Mode};
+use weft_p2p::{Buffer, Completion, Endpoint, Engine, Envelope, Limits, Mode, Scope, Scopes};
 use weft_transport::simulator::{Conditions, Network, Random};
 use weft_transport::{Channel, Device, Nobody, Node, Nodes, Places};
 
@@ -598,6 +598,55 @@ fn nonsense_from_a_peer_fails_the_peer_and_nothing_else() {
         job.finish(1, receive);
         job.finish(0, send);
         assert_eq!(got, data);
+    }
+}
+
+#[test]
+fn a_header_with_something_in_its_last_word_is_reported_as_others_that_are_malformed() {
+    use weft_p2p::remote::frame::Frame;
+    for described in [false, true] {
+        let limits = Limits { eager: 300, unexpected: 2000, rings: 0, spins: 0 };
+        let job = Job::new(Places::blocks(2, 1), Conditions::calm(1), limits);
+        let mut got = [0; 8];
+        let receive = job.irecv(0, 1, 3, dense(&mut got), None);
+        let envelope = Envelope { context: 2, source: 1, tag: 3 };
+        let mut header = Frame::Eager { target: 0, envelope, described }.encode().bytes().to_vec();
+        *header.last_mut().unwrap() = 1;
+        let sent = job.network().device(1).send(0, Channel::PointToPoint, &header, b"wrong");
+        assert!(sent.is_ok(), "{sent:?}");
+        let error = job.finish(0, receive).error.expect("its sender is no peer of ours any more");
+        assert!(error.message.contains("a malformed header"), "{}", error.message);
+        assert_eq!(got, [0; 8]);
+    }
+}
+
+/// The receiver has the message, and what says so has arrived at the sender: the next send finds its room.
+#[test]
+fn a_buffered_send_looks_whether_there_is_room_by_now() {
+    let limits = Limits { eager: 300, unexpected: 2000, rings: 0, spins: 0 };
+    let job = Job::new(Places::blocks(2, 1), Conditions::calm(1), limits);
+    const LENGTH: usize = 5000;
+    let mut space = vec![0; LENGTH + MPI_BSEND_OVERHEAD as usize];
+    let mut data = content(LENGTH, 0, 1);
+    let (address, size) = (space.as_mut_ptr(), space.len());
+    let (engine, me) = (job.engine(0), job.me(0));
+    unsafe { engine.attach_buffer(me, Scope::Process, address, size, false) }.expect("there is none");
+    let mut send = |tag| {
+        let envelope = Envelope { context: 2, source: 0, tag };
+        let scopes = Scopes { comm: MPI_COMM_WORLD, session: None };
+        unsafe { engine.send_buffered(me, 1, envelope, dense(&mut data), scopes) }
+    };
+    let mut got = vec![0; LENGTH];
+    for tag in 0..10 {
+        send(tag).expect("all is free, as far as can be known");
+        let full = send(tag).expect_err("the first is there");
+        assert_eq!(full.class, MPI_ERR_BUFFER);
+        let receive = job.irecv(1, 0, tag, dense(&mut got), None);
+        // The sender polls first, so that it has not heard of the end when the receiver has everything.
+        while !job.is_complete(1, receive) {
+            job.poll();
+        }
+        assert!(job.end(1, receive).error.is_none());
     }
 }
 
