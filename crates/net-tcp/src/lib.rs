@@ -21,8 +21,9 @@
 //!
 //! # Ways of a message
 //! A sender that finds the connection open and free makes the system call itself, on its own thread, from its own memory.
-//! Others meanwhile leave copies, or the addresses of long messages, for it to send. What the socket does not take waits in a
-//! bounded queue for a poll; beyond that the device says [`Full`](weft_transport::Refusal::Full).
+//! Others meanwhile leave copies, or the addresses of long messages, for it to send; of a message of some kilobytes the device
+//! says [`Full`](weft_transport::Refusal::Full), and whoever has several then hands them over together, for one system call. What
+//! the socket does not take waits in a bounded queue for a poll; beyond that the device says `Full`, too.
 //!
 //! Who polls receives into memory of its own and delivers from there; the rest of a long message is received straight into
 //! where the handler wants it. The connection that has had something last is tried first, so that a ping-pong costs one

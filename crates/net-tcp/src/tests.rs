@@ -3,6 +3,7 @@
 
 use crate::frame::{HEAD, Head, Kind};
 use crate::handshake::{CHALLENGE, Dialler, Pair};
+use crate::link::BULK;
 use crate::{Card, Listener, NetConfig, TcpDevice};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -258,6 +259,47 @@ fn is_undisturbed(devices: &[TcpDevice]) {
         until(devices, &notes, node, devices.len() - 1);
         assert!(notes[node].all().iter().all(|text| text.starts_with("hello")), "{:?}", notes[node].all());
     }
+}
+
+/// Who asked a socket for something to which another thread hands much would sleep in the kernel.
+#[test]
+fn what_arrives_where_a_thread_sends_much_is_left_to_that_thread() {
+    let devices = devices(2);
+    let heard = notes(&devices);
+    devices[1].send(0, CHANNEL, b"first", b"").expect("room");
+    until(&devices, &heard, 0, 1);
+    let link = devices[0].link(1, CHANNEL);
+    let taking = link.take_up(BULK);
+    devices[1].send(0, CHANNEL, b"second", b"").expect("room");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !devices[0].wants_poll() {
+                devices[0].poll(&heard[0]);
+            }
+            assert_eq!(heard[0].all().len(), 1, "it is another's");
+            // Nor does that end a sleep at once again and again: it ends by itself.
+            devices[0].poll(&heard[0]);
+            devices[0].sleep(Duration::from_secs(3600), &|| true);
+        });
+    });
+    assert!(!devices[0].wants_poll(), "said once, and forgotten by who has slept");
+    while heard[0].all().len() < 2 {
+        devices[0].poll(&heard[0]);
+    }
+    drop(taking);
+    devices[1].send(0, CHANNEL, b"third", b"").expect("room");
+    std::thread::scope(|scope| {
+        // A moment later it is anybody's again.
+        scope.spawn(|| {
+            while heard[0].all().len() < 3 {
+                devices[0].poll(&heard[0]);
+            }
+        });
+    });
+    let _short = link.take_up(BULK - 1);
+    std::thread::scope(|scope| {
+        _ = scope.spawn(|| assert!(!link.is_taken(), "what is short does not take long"))
+    });
 }
 
 #[test]

@@ -128,10 +128,8 @@ impl Buffer {
         let length = self.bytes as usize;
         // SAFETY: a dense buffer's data is one block; the space has room for the others'.
         unsafe {
-            if length == 0 {
-                use_it(&[])
-            } else if self.dense {
-                use_it(core::slice::from_raw_parts(self.address, length))
+            if length == 0 || self.dense {
+                use_it(self.in_place())
             } else if length <= SHORT {
                 let mut space = [0; SHORT];
                 self.pack_into(space.as_mut_ptr());
@@ -141,6 +139,18 @@ impl Buffer {
                 self.pack_into(space.as_mut_ptr());
                 use_it(&space)
             }
+        }
+    }
+
+    /// Returns the data of a dense buffer.
+    ///
+    /// # Safety
+    /// The promise of [`Buffer::new`] for sends, for as long as it is used.
+    pub(crate) unsafe fn in_place<'a>(&self) -> &'a [u8] {
+        match self.bytes {
+            0 => &[],
+            // SAFETY: one block of so many bytes, by the caller's promise.
+            bytes => unsafe { core::slice::from_raw_parts(self.address, bytes as usize) },
         }
     }
 

@@ -6,7 +6,7 @@
 #![allow(unsafe_code)] // Promises memory to devices, as the layers above do.
 
 use crate::simulator::Random;
-use crate::{Arriving, Channel, Device, Handler, MAX_HEADER, Node, Placement, Refusal};
+use crate::{Arriving, Channel, Device, Handler, Leaving, MAX_HEADER, Node, Placement, Refusal};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,6 +21,7 @@ pub fn suite(make: impl Fn(u32) -> Vec<Box<dyn Device>>) {
     for nodes in [2, 3, 5] {
         short_messages(&make(nodes));
     }
+    several_at_once(&make(2));
     long_messages(&make(2));
     long_messages(&make(3));
     what_is_dropped(&make(2));
@@ -214,6 +215,49 @@ pub fn short_messages(devices: &Devices) {
     }
     for recorder in &recorders {
         assert!(recorder.records().sent.is_empty(), "a message that was not started is reported as sent");
+    }
+}
+
+/// Checks that of messages which are sent at once the first ones are taken, that those arrive whole and in order with others,
+/// and that the rest is still its sender's.
+pub fn several_at_once(devices: &Devices) {
+    let recorders = recorders(devices);
+    let eager = devices[0].capabilities(1).eager;
+    for channel in Channel::ALL {
+        let before = recorders[1].count();
+        assert_eq!(devices[0].send_all(1, channel, &[]), Ok(0));
+        let lengths = [eager, 0, eager, eager - 1, 9, eager, 200];
+        let data: Vec<_> =
+            (0..300u32).map(|n| (header(n, 24), fill(lengths[n as usize % 7], 0, channel, n))).collect();
+        let mut next = 0;
+        while next < data.len() {
+            if next.is_multiple_of(11) {
+                let (head, payload) = &data[next];
+                send(devices, &recorders, 0, 1, channel, head, payload);
+                next += 1;
+                continue;
+            }
+            // Of more than a device sends by one call some are left.
+            let all = data[next..].iter().take(1 + next % 40);
+            let all: Vec<_> = all.map(|(header, payload)| Leaving { header, payload }).collect();
+            match devices[0].send_all(1, channel, &all) {
+                Ok(taken) => {
+                    assert!((1..=all.len()).contains(&taken), "{taken} of {} messages", all.len());
+                    next += taken;
+                }
+                Err(Refusal::Full) => _ = poll_all(devices, &recorders),
+                Err(lost) => panic!("{lost}"),
+            }
+        }
+        while recorders[1].count() < before + data.len() {
+            poll_all(devices, &recorders);
+        }
+        let records = recorders[1].records();
+        assert_eq!(records.arrived.len(), before + data.len());
+        for (arrived, (head, payload)) in records.arrived[before..].iter().zip(&data) {
+            assert_eq!(number_of(&arrived.header), number_of(head), "order");
+            assert!(arrived.header == *head && arrived.payload == *payload, "message {}", number_of(head));
+        }
     }
 }
 

@@ -100,6 +100,15 @@ pub struct Arriving<'a> {
     pub present: &'a [u8],
 }
 
+/// A message for [`Device::send_all`].
+#[derive(Clone, Copy, Debug)]
+pub struct Leaving<'a> {
+    /// The header.
+    pub header: &'a [u8],
+    /// The payload.
+    pub payload: &'a [u8],
+}
+
 /// Where the payload of an arriving message goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Placement {
@@ -184,6 +193,22 @@ pub trait Device: Send + Sync {
     /// [`Refusal::Full`], [`Refusal::Lost`].
     fn send(&self, to: Node, channel: Channel, header: &[u8], payload: &[u8]) -> Result<(), Refusal>;
 
+    /// Sends messages as [`Device::send`] does, one after the other, until there is no room. Returns how many were taken,
+    /// which is one at least if there are any. Where a call of the kernel sends, it may send all of them.
+    ///
+    /// # Errors
+    /// [`Refusal::Full`], [`Refusal::Lost`]: the first was not taken.
+    fn send_all(&self, to: Node, channel: Channel, messages: &[Leaving<'_>]) -> Result<usize, Refusal> {
+        for (taken, message) in messages.iter().enumerate() {
+            match self.send(to, channel, message.header, message.payload) {
+                Ok(()) => {}
+                Err(refusal) if taken == 0 => return Err(refusal),
+                Err(_) => return Ok(taken),
+            }
+        }
+        Ok(messages.len())
+    }
+
     /// Sends a message of any length from memory that the caller leaves alone until [`Handler::sent`] is called with the
     /// token.
     ///
@@ -267,6 +292,11 @@ pub trait Device: Send + Sync {
     /// Counts the polls so far, by whomever; threads that poll at once may count as one. Nothing if that is not counted.
     fn polls(&self) -> Option<u32> {
         None
+    }
+
+    /// Tells, once, that something has arrived which other threads leave to one that sends: it does well to poll when it has sent.
+    fn wants_poll(&self) -> bool {
+        false
     }
 
     /// Tells whether the node processes of this host outnumber its cores, so that who spins keeps another from running.

@@ -14,7 +14,8 @@
 #![allow(unsafe_code)] // Passes memory by address, as the interface does.
 
 use crate::{
-    Arriving, Capabilities, Channel, Commons, Device, Handler, Node, Outbound, Placement, Refusal, Traffic,
+    Arriving, Capabilities, Channel, Commons, Device, Handler, Leaving, Node, Outbound, Placement, Refusal,
+    Traffic,
 };
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -431,6 +432,11 @@ impl Device for Routes {
         device.send(number, channel, header, payload)
     }
 
+    fn send_all(&self, to: Node, channel: Channel, messages: &[Leaving<'_>]) -> Result<usize, Refusal> {
+        let (device, number) = self.way(to)?;
+        device.send_all(number, channel, messages)
+    }
+
     unsafe fn start(
         &self,
         to: Node,
@@ -534,6 +540,10 @@ impl Device for Routes {
 
     fn polls(&self) -> Option<u32> {
         self.first.polls()
+    }
+
+    fn wants_poll(&self) -> bool {
+        self.first.wants_poll()
     }
 
     fn is_crowded(&self) -> bool {

@@ -114,6 +114,7 @@ impl Listener {
             sleepers: Lock::new(0),
             is_leaving: AtomicBool::new(false),
             has_rung: AtomicBool::new(false),
+            has_unread: AtomicBool::new(false),
             sleeping: AtomicU32::new(0),
         })
     }

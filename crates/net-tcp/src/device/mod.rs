@@ -13,9 +13,9 @@ use crate::config::NetConfig;
 use crate::door::Door;
 use crate::frame::{HEAD, Kind};
 use crate::handshake::{Nonce, Pair, Secret};
-use crate::link::{Item, Link, Stage, send_short};
+use crate::link::{BULK, Item, Link, Stage, TOGETHER, send_short};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
-use rustix::event::epoll;
+use rustix::event::{PollFd, PollFlags, epoll, poll};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, sockopt};
 use rustix::time::Timespec;
@@ -26,7 +26,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 use weft_sync::{CachePadded, Lock};
 use weft_sys::clock;
-use weft_transport::{Capabilities, Channel, Device, Handler, Node, Outbound, Refusal, Traffic};
+use weft_transport::{Capabilities, Channel, Device, Handler, Leaving, Node, Outbound, Refusal, Traffic};
 
 /// How many connections are looked at without asking which have something.
 const RECENT: usize = 2;
@@ -38,12 +38,13 @@ const STREAK: u32 = 4;
 const APART_US: u64 = 2;
 /// How many polls in vain lie between two looks at the clock while something has a time limit.
 const TEND: u32 = 64;
-/// A payload from this length on is not copied to wait for others: its sender keeps it until there is room.
-const BULK: usize = 8 << 10;
 /// The least size of the memory that is received into.
 const SCRATCH: usize = 256 << 10;
 /// How long a sleep lasts while something has a time limit.
 const NAP: Duration = Duration::from_millis(20);
+
+/// How long a sleep lasts while something waits to be received by who sends.
+const MOMENT: Duration = Duration::from_micros(50);
 
 /// What the kernel tells of.
 const BELL: u64 = 1 << 32;
@@ -96,6 +97,8 @@ pub struct TcpDevice {
     /// This process ends; whoever connects now is told so.
     is_leaving: AtomicBool,
     has_rung: AtomicBool,
+    /// Something has arrived on a connection that a thread which sends has taken up.
+    has_unread: AtomicBool,
     sleeping: AtomicU32,
 }
 
@@ -227,7 +230,7 @@ impl TcpDevice {
         // Who has more to send than the socket takes waits for room, and leaves the socket to the kernel or to who sends: a
         // look sees what arrives.
         let link = self.link(node, channel);
-        let is_left_alone = link.is_blocked.load(Ordering::Relaxed) || link.is_taken.load(Ordering::Relaxed);
+        let is_left_alone = link.is_blocked.load(Ordering::Relaxed) || link.is_taken();
         !is_left_alone && self.receive(node, channel, handler)
     }
 
@@ -246,7 +249,12 @@ impl TcpDevice {
                     if flags.contains(epoll::EventFlags::OUT) {
                         moved |= self.go_on(node, channel);
                     }
-                    if flags != epoll::EventFlags::OUT && self.receive(node, channel, handler) {
+                    if flags == epoll::EventFlags::OUT {
+                        continue;
+                    }
+                    if self.link(node, channel).is_taken() {
+                        self.has_unread.store(true, Ordering::Relaxed);
+                    } else if self.receive(node, channel, handler) {
                         self.note_recent(number);
                         moved = true;
                     }
@@ -264,6 +272,21 @@ impl TcpDevice {
             }
         }
         moved
+    }
+
+    /// Waits until the kernel has something to tell. What has arrived where another thread sends is that one's business, and
+    /// would end each wait at once, so then it waits for a moment, and for the bell only.
+    fn wait(&self, limit: Duration) {
+        let time =
+            |limit: Duration| Timespec { tv_sec: limit.as_secs() as _, tv_nsec: limit.subsec_nanos().into() };
+        if self.has_unread.load(Ordering::Relaxed) {
+            let bell = PollFd::new(&self.bell, PollFlags::IN);
+            let _ = poll(&mut [bell], Some(&time(limit.min(MOMENT))));
+            self.has_unread.store(false, Ordering::Relaxed);
+        } else {
+            let mut space = [MaybeUninit::<epoll::Event>::uninit(); 1];
+            let _ = epoll::wait(&self.epoll, &mut space[..], Some(&time(limit)));
+        }
     }
 
     #[cold]
@@ -307,51 +330,21 @@ impl Device for TcpDevice {
         let peer = self.peer(to, header)?;
         assert!(payload.len() <= self.config.eager, "a payload of {} bytes", payload.len());
         let link = &peer.links[channel as usize];
-        let clear = {
-            let mut out = link.out.lock();
-            let clear = out.is_clear() && peer.lost.get().is_none();
-            if !clear && payload.len() >= BULK && out.is_occupied() {
-                out.is_awaited = true;
-                return Err(Refusal::Full);
-            }
-            if clear {
-                out.busy = true;
-                out.accept(payload.len() as u64);
-            }
-            clear
-        };
-        if clear && let Some(socket) = link.socket.get() {
-            let is_long = payload.len() >= BULK;
-            if is_long {
-                link.is_taken.store(true, Ordering::Relaxed);
-            }
-            let (sent, all) = send_short(socket.as_fd(), header, payload);
-            if is_long {
-                link.is_taken.store(false, Ordering::Relaxed);
-            }
-            let mut out = link.out.lock();
-            match sent {
-                Ok(sent) if sent == all => {}
-                Ok(sent) => out.put_first(Item::copy(Kind::Short, header, payload, sent)),
-                Err(error) => {
-                    out.stage = Stage::Broken;
-                    out.broken = Some(error);
-                }
-            }
-            let rest = !out.is_empty();
-            out.busy = rest;
-            let is_awaited = !rest && core::mem::take(&mut out.is_awaited);
-            drop(out);
-            if rest {
-                self.send_waiting(to, channel, link);
-            } else if is_awaited {
-                self.wake();
-            }
+        if let Some(socket) = self.claim(peer, link, payload.len() >= BULK)? {
+            let taking = link.take_up(payload.len());
+            let (sent, all) = send_short(socket, header, payload);
+            drop(taking);
+            let rest = |sent| (sent < all).then(|| Item::copy(Kind::Short, header, payload, sent));
+            self.settle(to, channel, link, (1, payload.len() as u64), sent.map(rest));
         } else {
             let cost = (HEAD + header.len() + payload.len(), payload.len() as u64);
             self.queue(to, channel, peer, || Item::copy(Kind::Short, header, payload, 0), cost)?;
         }
         Ok(())
+    }
+
+    fn send_all(&self, to: Node, channel: Channel, messages: &[Leaving<'_>]) -> Result<usize, Refusal> {
+        self.send_some(to, channel, &messages[..messages.len().min(TOGETHER)])
     }
 
     unsafe fn start(
@@ -409,9 +402,7 @@ impl Device for TcpDevice {
         if self.pending.load(Ordering::SeqCst) == 0 && is_idle() {
             let busy = self.door_busy.load(Ordering::Relaxed);
             let limit = if busy { limit.min(NAP) } else { limit };
-            let limit = Timespec { tv_sec: limit.as_secs() as _, tv_nsec: limit.subsec_nanos().into() };
-            let mut space = [MaybeUninit::<epoll::Event>::uninit(); 1];
-            let _ = epoll::wait(&self.epoll, &mut space[..], Some(&limit));
+            self.wait(limit);
             if busy {
                 self.tend();
             }
@@ -430,6 +421,10 @@ impl Device for TcpDevice {
 
     fn polls(&self) -> Option<u32> {
         Some(self.ticks.load(Ordering::Relaxed))
+    }
+
+    fn wants_poll(&self) -> bool {
+        self.has_unread.swap(false, Ordering::Relaxed)
     }
 
     fn is_crowded(&self) -> bool {

@@ -1,11 +1,13 @@
 //! What waits to be sent to a peer, and who sends it.
 
 use super::{Peer, QUIET, TcpDevice, index};
-use crate::link::{Item, Link, Stage};
+use crate::frame::{HEAD, Kind};
+use crate::link::{BULK, Item, Link, Stage, send_together};
 use core::sync::atomic::Ordering;
 use rustix::event::epoll;
-use std::os::fd::AsFd;
-use weft_transport::{Channel, Device, MAX_HEADER, Node, Refusal};
+use rustix::io::Errno;
+use std::os::fd::{AsFd, BorrowedFd};
+use weft_transport::{Channel, Device, Leaving, MAX_HEADER, Node, Refusal};
 
 impl TcpDevice {
     pub(super) fn peer(&self, to: Node, header: &[u8]) -> Result<&Peer, Refusal> {
@@ -17,6 +19,101 @@ impl TcpDevice {
             None => Ok(peer),
             Some(reason) => Err(Refusal::Lost { reason: reason.clone() }),
         }
+    }
+
+    /// Makes the caller the busy one, who sends from where the messages are, if nobody else is and nothing waits. Returns the
+    /// socket then. `is_long`: copying what is to be sent would take long.
+    ///
+    /// # Errors
+    /// [`Refusal::Full`] if it is long and others are being sent.
+    pub(super) fn claim<'a>(
+        &self,
+        peer: &Peer,
+        link: &'a Link,
+        is_long: bool,
+    ) -> Result<Option<BorrowedFd<'a>>, Refusal> {
+        let mut out = link.out.lock();
+        if out.is_clear() && peer.lost.get().is_none() {
+            out.busy = true;
+            drop(out);
+            return Ok(link.socket.get().map(AsFd::as_fd));
+        }
+        if is_long && out.is_occupied() {
+            out.is_awaited = true;
+            return Err(Refusal::Full);
+        }
+        Ok(None)
+    }
+
+    /// Ends what [`TcpDevice::claim`] has begun, when so many messages with so many bytes have gone to the socket, but for the
+    /// rest of the last one; goes on with what others have left to be sent meanwhile.
+    pub(super) fn settle(
+        &self,
+        to: Node,
+        channel: Channel,
+        link: &Link,
+        (messages, bytes): (u64, u64),
+        rest: Result<Option<Item>, Errno>,
+    ) {
+        let mut out = link.out.lock();
+        out.accept(messages, bytes);
+        match rest {
+            Ok(rest) => rest.into_iter().for_each(|rest| out.put_first(rest)),
+            Err(error) => {
+                out.stage = Stage::Broken;
+                out.broken = Some(error);
+            }
+        }
+        let waits = !out.is_empty();
+        out.busy = waits;
+        let is_awaited = !waits && core::mem::take(&mut out.is_awaited);
+        drop(out);
+        if waits {
+            self.send_waiting(to, channel, link);
+        } else if is_awaited {
+            self.wake();
+        }
+    }
+
+    /// Sends messages by one call of the kernel if nobody else sends, else the first one; at most [`TOGETHER`]. Returns how many
+    /// were taken.
+    ///
+    /// # Errors
+    /// As [`Device::send_all`].
+    pub(super) fn send_some(
+        &self,
+        to: Node,
+        channel: Channel,
+        messages: &[Leaving<'_>],
+    ) -> Result<usize, Refusal> {
+        let Some(first) = messages.first() else { return Ok(0) };
+        let peer = self.peer(to, first.header)?;
+        let longest = messages.iter().map(|message| message.payload.len()).max().unwrap_or(0);
+        assert!(longest <= self.config.eager, "a payload of {longest} bytes");
+        let link = &peer.links[channel as usize];
+        let Some(socket) = self.claim(peer, link, longest >= BULK)? else {
+            return self.send(to, channel, first.header, first.payload).map(|()| 1);
+        };
+        let taking = link.take_up(messages.iter().map(|message| message.payload.len()).sum());
+        let sent = send_together(socket, messages);
+        drop(taking);
+        // The first is taken in any case; of what the socket has not taken the others are their sender's.
+        let (mut taken, mut bytes, mut rest) = (0, 0, None);
+        let mut left = *sent.as_ref().unwrap_or(&0);
+        for &Leaving { header, payload } in messages {
+            if left == 0 && taken > 0 {
+                break;
+            }
+            (taken, bytes) = (taken + 1, bytes + payload.len() as u64);
+            let all = HEAD + header.len() + payload.len();
+            if left < all {
+                rest = Some(Item::copy(Kind::Short, header, payload, left));
+                break;
+            }
+            left -= all;
+        }
+        self.settle(to, channel, link, (taken, bytes), sent.map(|_| rest));
+        Ok(taken as usize)
     }
 
     /// Puts a message into a peer's queue, and dials if nobody has.
@@ -40,7 +137,7 @@ impl TcpDevice {
         if !out.push(item, cost) {
             return Err(Refusal::Full);
         }
-        out.accept(bytes);
+        out.accept(1, bytes);
         let dials = out.stage == Stage::Absent;
         if dials {
             out.stage = Stage::Dialling;

@@ -38,6 +38,17 @@ pub(super) enum Post {
 }
 
 impl Post {
+    /// Returns the length of a short message that can be sent from where it is.
+    fn bytes_in_place(&self) -> Option<u64> {
+        match self {
+            Self::Eager { operation, .. } => {
+                let data = operation.get().buffer();
+                data.dense.then_some(data.bytes)
+            }
+            _ => None,
+        }
+    }
+
     /// Returns the operation that is complete when it is sent.
     pub fn operation(&self) -> Option<(Reference, Envelope)> {
         match self {
@@ -47,6 +58,11 @@ impl Post {
         }
     }
 }
+
+/// How many short messages are sent at once, and how many bytes of them: so that a call of the kernel does not take longer than
+/// what others may have to wait for.
+const AT_ONCE: usize = 16;
+const BYTES_AT_ONCE: u64 = 1 << 20;
 
 /// What waits to be sent to a peer.
 #[derive(Default)]
@@ -85,9 +101,21 @@ pub(super) struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// Returns what comes first.
-    pub fn first(&self) -> Option<Post> {
-        self.backlog.posts.lock().front().cloned()
+    /// Clones what comes first, if anything, into `posts`, with what follows it as far as all of that are short messages, which
+    /// a device may send at once.
+    pub fn next(&self, posts: &mut Vec<Post>) {
+        let waiting = self.backlog.posts.lock();
+        posts.clear();
+        posts.extend(waiting.front().cloned());
+        let Some(mut bytes) = waiting.front().and_then(Post::bytes_in_place) else { return };
+        for post in waiting.iter().take(AT_ONCE).skip(1) {
+            let Some(more) = post.bytes_in_place() else { return };
+            bytes += more;
+            if bytes > BYTES_AT_ONCE {
+                return;
+            }
+            posts.push(post.clone());
+        }
     }
 
     /// Notes how far the first has got; returns whether that is further than before.
@@ -99,15 +127,60 @@ impl Turn<'_> {
         moved
     }
 
-    /// Takes the first out, which is sent.
-    pub fn pop(&self) {
-        self.backlog.posts.lock().pop_front();
-        self.backlog.length.fetch_sub(1, Ordering::Release);
+    /// Takes the first out, which is sent or never will be.
+    pub fn pop(&self) -> Option<Post> {
+        let first = self.backlog.posts.lock().pop_front();
+        if first.is_some() {
+            self.backlog.length.fetch_sub(1, Ordering::Release);
+        }
+        first
     }
 }
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         self.backlog.is_busy.store(false, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::frame::Frame;
+    use super::*;
+    use crate::operation::{Buffer, Operation};
+
+    #[test]
+    #[allow(unsafe_code)]
+    fn what_goes_at_once_is_short_and_in_place() {
+        let data = vec![0u8; 100_000];
+        // SAFETY: the data stays until the end.
+        let operation = |bytes| Operation::new(unsafe { Buffer::dense(data.as_ptr().cast_mut(), bytes) });
+        let (long, short) = (operation(100_000), operation(10));
+        let envelope = Envelope { context: 0, source: 0, tag: 0 };
+        let header = Frame::Credit.encode();
+        let eager = |operation: &Operation| Post::Eager { header, operation: operation.into(), envelope };
+        let backlog = Backlog::default();
+        let turn = backlog.turn().expect("nobody else is there");
+        assert!(backlog.turn().is_none());
+        let mut posts = Vec::new();
+        let mut counts = |pushed: Vec<Post>| {
+            pushed.into_iter().for_each(|post| backlog.push(post));
+            let mut counts = Vec::new();
+            while !backlog.is_empty() {
+                turn.next(&mut posts);
+                counts.push(posts.len());
+                posts.drain(..).for_each(|_| _ = turn.pop().expect("it waits"));
+            }
+            turn.next(&mut posts);
+            assert!(posts.is_empty() && turn.pop().is_none());
+            counts
+        };
+        assert_eq!(counts((0..40).map(|_| eager(&short)).collect()), [16, 16, 8]);
+        assert_eq!(counts((0..12).map(|_| eager(&long)).collect()), [10, 2], "no more than a call may take");
+        assert_eq!(counts(vec![Post::Header(header), eager(&short), eager(&long)]), [1, 2]);
+        assert_eq!(
+            counts(vec![eager(&short), eager(&short), Post::Header(header), eager(&short)]),
+            [2, 1, 1]
+        );
     }
 }

@@ -61,7 +61,7 @@ use weft_base::Error;
 use weft_base::constants::MPI_ERR_PROC_ABORTED;
 use weft_base::settings::is_checking;
 use weft_sync::{CachePadded, Growing, Lock};
-use weft_transport::{Channel, Device, Node, Nodes, Place, Refusal, Routes};
+use weft_transport::{Channel, Device, Leaving, Node, Nodes, Place, Refusal, Routes};
 use window::{Window, units};
 
 /// How much is packed or unpacked at once at most.
@@ -324,32 +324,85 @@ impl Remote {
     fn pump(&self, to: Node) -> bool {
         let peer = &self.peers[to as usize];
         let Some(turn) = peer.backlog.turn() else { return false };
-        let mut moved = false;
-        while !peer.is_lost.load(Ordering::SeqCst)
-            && let Some(mut post) = turn.first()
-        {
+        let (mut moved, mut posts) = (false, Vec::new());
+        while !peer.is_lost.load(Ordering::SeqCst) {
+            turn.next(&mut posts);
             // SAFETY: operations in a backlog stay until they are complete, and what is lost is not completed before this
             // turn is over.
-            let done = unsafe { self.attempt(to, &mut post) };
-            if !done {
-                moved |= turn.put_back(post);
+            let sent = unsafe { self.attempt(to, &mut posts) };
+            if sent == 0 {
+                moved |= posts.pop().is_some_and(|first| turn.put_back(first));
                 break;
             }
             moved = true;
-            turn.pop();
-            self.left.fetch_sub(1, Ordering::SeqCst);
-            if let Some((operation, envelope)) = post.operation() {
-                finish(operation.get(), &envelope, 0);
+            for post in posts.drain(..sent) {
+                turn.pop();
+                self.left.fetch_sub(1, Ordering::SeqCst);
+                if let Some((operation, envelope)) = post.operation() {
+                    finish(operation.get(), &envelope, 0);
+                }
             }
         }
         moved
+    }
+
+    /// Tries to send posts. Returns how many are sent; if none is, notes in the first how far that got, and leaves only that.
+    ///
+    /// # Safety
+    /// The operations are in progress.
+    unsafe fn attempt(&self, to: Node, posts: &mut Vec<Post>) -> usize {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match &mut posts[..] {
+                [] => 0,
+                [post] => usize::from(self.attempt_one(to, post)),
+                several => {
+                    let sent = self.attempt_all(to, several);
+                    if sent == 0 {
+                        posts.truncate(1);
+                    }
+                    sent
+                }
+            }
+        }
+    }
+
+    /// Tries to send short messages that are in place. Returns how many are sent.
+    ///
+    /// # Safety
+    /// The operations are in progress.
+    unsafe fn attempt_all(&self, to: Node, posts: &mut [Post]) -> usize {
+        let window = &self.peers[to as usize].window;
+        let credit = window.pay();
+        for (number, post) in posts.iter_mut().enumerate() {
+            if let Post::Eager { header, .. } = post {
+                header.set_credit(if number == 0 { credit } else { 0 });
+            }
+        }
+        let leaving = posts.iter().filter_map(|post| {
+            let Post::Eager { header, operation, .. } = post else { return None };
+            let data = operation.get().buffer();
+            // SAFETY: one block of so many bytes, which the sender leaves alone until the operation is complete.
+            let payload = unsafe { data.in_place() };
+            Some(Leaving { header: header.bytes(), payload })
+        });
+        let messages: Vec<_> = leaving.collect();
+        match self.device.send_all(to, Channel::PointToPoint, &messages) {
+            Ok(sent) => sent,
+            // Nothing gets to a lost peer; all of it is over.
+            Err(Refusal::Lost { .. }) => messages.len(),
+            Err(Refusal::Full) => {
+                window.owe_again(credit);
+                0
+            }
+        }
     }
 
     /// Tries to send a post. Returns whether all of it is sent; if not, notes in it how far that got.
     ///
     /// # Safety
     /// The operation is in progress.
-    unsafe fn attempt(&self, to: Node, post: &mut Post) -> bool {
+    unsafe fn attempt_one(&self, to: Node, post: &mut Post) -> bool {
         match post {
             Post::Header(header) => !matches!(self.transmit(to, header, &[]), Err(Refusal::Full)),
             Post::Eager { header, operation, .. } => {
@@ -432,12 +485,14 @@ impl Remote {
                 if !self.peers[to as usize].backlog.is_empty() {
                     self.pump(to);
                 }
+                self.see_to_arrivals();
                 return true;
             }
             (Err(Refusal::Full), Some(operation)) => {
                 self.queue(to, later(operation.into()));
                 // Who was in the way may have gone before it saw that something waits.
                 self.pump(to);
+                self.see_to_arrivals();
             }
             (Err(Refusal::Lost { reason }), Some(operation)) => {
                 let _ = REASON.set(reason);
@@ -446,6 +501,13 @@ impl Remote {
             (Err(_), None) => _ = self.peers[to as usize].window.refill(units(bytes)),
         }
         false
+    }
+
+    /// Receives what others leave to the calling thread, because it sends.
+    fn see_to_arrivals(&self) {
+        if self.device.wants_poll() {
+            self.nodes.poll();
+        }
     }
 
     /// Gives a send a name and makes its request, unless the peer is lost.
@@ -523,8 +585,7 @@ impl Remote {
                 None => std::thread::yield_now(),
             }
         };
-        while let Some(post) = turn.first() {
-            turn.pop();
+        while let Some(post) = turn.pop() {
             self.left.fetch_sub(1, Ordering::SeqCst);
             if let Some((operation, envelope)) = post.operation() {
                 end(operation.get(), failed(&envelope));
