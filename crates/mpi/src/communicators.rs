@@ -258,7 +258,7 @@ pub fn comm_disconnect(comm: Out<abi::Comm>) -> Result {
     let joins_jobs = communicator.tie.is_some();
     if let Some(messages) = process.messages.get() {
         let pending = messages.endpoint.requests().active_on(handle);
-        messages.engine.wait_for_all(messages.endpoint, &pending)?;
+        messages.engine.wait_for_all(messages.endpoint, pending.len(), |i| pending[i])?;
         messages.endpoint.requests().wait_for_abandoned(handle);
         messages.give_back_buffer(Scope::Communicator(handle));
     }

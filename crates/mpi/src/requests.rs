@@ -14,9 +14,8 @@ const REQUESTS: &str = "array_of_requests";
 
 /// Says which element of an array of requests an error is about.
 #[cold]
-fn place(error: Error, handles: &[abi::Request]) -> Error {
-    let found =
-        error.unnamed.and_then(|(_, value)| handles.iter().position(|handle| handle.0 as i64 == value));
+fn place(error: Error, count: usize, get: impl Fn(usize) -> abi::Request) -> Error {
+    let found = error.unnamed.and_then(|(_, value)| (0..count).find(|&i| get(i).0 as i64 == value));
     match found {
         Some(index) => error.named(&format!("{REQUESTS}[{index}]")),
         None => error,
@@ -225,24 +224,26 @@ pub fn test(request: Out<abi::Request>, flag: Out<c_int>, status: Out<Status>) -
 pub fn waitall(count: c_int, requests: Out<abi::Request>, statuses: Out<Status>) -> Result {
     let count = array(count, requests.is_null(), "count")?;
     let call = Call::new()?;
-    let handles: Vec<_> = (0..count).map(|i| requests.get_at(i)).collect();
-    call.messages.engine.wait_for_all(call.messages.endpoint, &handles).map_err(|e| place(e, &handles))?;
-    end_all(&call, &handles, requests, statuses)
+    let get = |i| requests.get_at(i);
+    let waited = call.messages.engine.wait_for_all(call.messages.endpoint, count, get);
+    waited.map_err(|error| place(error, count, get))?;
+    end_all(&call, count, requests, statuses)
 }
 
 /// Ends requests that are complete.
-fn end_all(
-    call: &Call,
-    handles: &[abi::Request],
-    requests: Out<abi::Request>,
-    statuses: Out<Status>,
-) -> Result {
+#[inline]
+fn end_all(call: &Call, count: usize, requests: Out<abi::Request>, statuses: Out<Status>) -> Result {
     let mut statuses = Statuses::new(statuses);
-    for (i, &handle) in handles.iter().enumerate() {
-        let completion = call.wait(handle)?;
-        requests.set_at(i, completion.handle);
-        statuses.add(completion);
-    }
+    let (engine, me) = (call.messages.engine, call.messages.endpoint);
+    engine.end_all(
+        me,
+        count,
+        |i| requests.get_at(i),
+        |i, completion| {
+            requests.set_at(i, completion.handle);
+            statuses.add(completion);
+        },
+    )?;
     statuses.end()
 }
 
@@ -254,9 +255,8 @@ pub fn testall(count: c_int, requests: Out<abi::Request>, flag: Out<c_int>, stat
     check::output(flag, "flag")?;
     let count = array(count, requests.is_null(), "count")?;
     let call = Call::new()?;
-    let handles: Vec<_> = (0..count).map(|i| requests.get_at(i)).collect();
-    for (i, &handle) in handles.iter().enumerate() {
-        if !call.is_complete(handle).named_at(REQUESTS, i)? {
+    for i in 0..count {
+        if !call.is_complete(requests.get_at(i)).named_at(REQUESTS, i)? {
             flag.set(0);
             note_failure();
             return Ok(());
@@ -264,7 +264,7 @@ pub fn testall(count: c_int, requests: Out<abi::Request>, flag: Out<c_int>, stat
     }
     note_success();
     flag.set(1);
-    end_all(&call, &handles, requests, statuses)
+    end_all(&call, count, requests, statuses)
 }
 
 /// `MPI_Waitany`

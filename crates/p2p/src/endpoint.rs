@@ -538,6 +538,18 @@ impl Endpoint {
         ring
     }
 
+    // ---- posted receives ----
+
+    /// Takes the oldest posted receive that matches a message out of matching; if there is none, gives the lock, under
+    /// which the message can be queued.
+    #[inline]
+    pub(crate) fn take_posted(&self, envelope: &Envelope) -> Result<Reference, LockGuard<'_, State>> {
+        let mut state = self.lock();
+        let Some((_, receive)) = state.posted.take(envelope) else { return Err(state) };
+        self.note_posted(&state);
+        Ok(receive)
+    }
+
     // ---- unexpected messages ----
 
     /// Queues a message nobody posted a receive for, and wakes who probes for it. The caller announces the arrival.

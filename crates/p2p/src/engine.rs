@@ -580,12 +580,37 @@ impl Engine {
     ///
     /// # Safety
     /// As [`Engine::receive`], and the operation stays where it is until it is complete.
+    #[inline]
     pub(crate) unsafe fn start_receive(&self, me: &Endpoint, pattern: Envelope, operation: &Operation) {
         let mut state = me.lock();
+        if !state.unexpected.is_empty() || me.has_rings() {
+            // SAFETY: the caller's promise.
+            match unsafe { self.start_with_arrived(me, state, &pattern, operation) } {
+                Some(still) => state = still,
+                None => return,
+            }
+        }
+        let position = state.posted.push(pattern, operation.into());
+        me.note_posted(&state);
+        operation.set_position(Some(position));
+        drop(state);
+        self.check_posted(me, &pattern);
+    }
+
+    /// Gives a receive that starts a message that is there; gives the lock back if there is none.
+    ///
+    /// # Safety
+    /// As [`Engine::start_receive`].
+    #[inline(never)]
+    unsafe fn start_with_arrived<'a>(
+        &self,
+        me: &Endpoint,
+        mut state: LockGuard<'a, State>,
+        pattern: &Envelope,
+        operation: &Operation,
+    ) -> Option<LockGuard<'a, State>> {
         let buffer = operation.buffer();
-        if !state.unexpected.is_empty()
-            && let Some((envelope, message)) = state.unexpected.take(&pattern)
-        {
+        if let Some((envelope, message)) = state.unexpected.take(pattern) {
             let bytes = message.bytes;
             if let Payload::Far(far, ref origin) = message.payload {
                 me.note_unexpected(&state);
@@ -594,24 +619,21 @@ impl Engine {
                     checking::found(me.rank(), &envelope, origin, &buffer);
                 }
                 // SAFETY: the caller's promise; the operation is in no queue.
-                return unsafe { self.fetch(me, envelope, bytes, far, operation) };
+                unsafe { self.fetch(me, envelope, bytes, far, operation) };
+                return None;
             }
             // SAFETY: the buffer is as the caller promised.
             let _ = unsafe { me.take_message(self, state, envelope, message, &buffer) };
             operation.complete_unshared(outcome(&envelope, bytes));
-            return;
+            return None;
         }
         // SAFETY: as above.
-        if let Some((envelope, bytes)) = unsafe { me.take_from_rings(&mut state, &pattern, &buffer) } {
-            drop(state);
-            operation.complete_unshared(outcome(&envelope, bytes));
-            return;
-        }
-        let position = state.posted.push(pattern, operation.into());
-        me.note_posted(&state);
-        operation.set_position(Some(position));
+        let Some((envelope, bytes)) = (unsafe { me.take_from_rings(&mut state, pattern, &buffer) }) else {
+            return Some(state);
+        };
         drop(state);
-        self.check_posted(me, &pattern);
+        operation.complete_unshared(outcome(&envelope, bytes));
+        None
     }
 
     /// Cancels a receive that no message has matched yet. Returns whether it did.

@@ -120,6 +120,17 @@ pub enum Holds {
     Messages,
 }
 
+impl Holds {
+    /// Tells whether an entry is one that a lookup is for.
+    #[inline]
+    fn matches(self, entry: &Envelope, looked_for: &Envelope) -> bool {
+        match self {
+            Self::Patterns => entry.covers(looked_for),
+            Self::Messages => looked_for.covers(entry),
+        }
+    }
+}
+
 /// Entries in order of arrival, found by envelope or pattern.
 pub struct Queue<T> {
     holds: Holds,
@@ -163,18 +174,20 @@ impl<T> Queue<T> {
     pub fn push(&mut self, envelope: Envelope, value: T) -> Position {
         self.sequence += 1;
         let sequence = self.sequence;
-        let node = Node { envelope, sequence, value: Some(value), order: UNLINKED, filed: [UNLINKED; 4] };
-        let index = self.free;
-        let index = if index == NONE {
-            self.nodes.push(node);
-            (self.nodes.len() - 1) as u32
-        } else {
-            self.free = self.nodes[index as usize].order.after;
-            self.nodes[index as usize] = node;
-            index
-        };
         let last = self.all.last;
-        self.nodes[index as usize].order.before = last;
+        let order = Link { before: last, after: NONE };
+        let index = self.free;
+        let index = if let Some(node) = self.nodes.get_mut(index as usize) {
+            self.free = node.order.after;
+            // What is filed is written when it is: an index is rarely there.
+            (node.envelope, node.sequence, node.order) = (envelope, sequence, order);
+            node.value = Some(value);
+            index
+        } else {
+            let filed = [UNLINKED; 4];
+            self.nodes.push(Node { envelope, sequence, value: Some(value), order, filed });
+            (self.nodes.len() - 1) as u32
+        };
         if last == NONE {
             self.all.first = index;
         } else {
@@ -192,11 +205,23 @@ impl<T> Queue<T> {
     /// it holds messages).
     #[inline]
     pub fn take(&mut self, envelope: &Envelope) -> Option<(Envelope, T)> {
-        if self.length == 0 {
-            return None;
+        let first = self.all.first;
+        let node = self.nodes.get_mut(first as usize)?;
+        if !self.holds.matches(&node.envelope, envelope) || self.indexed {
+            return self.find(envelope).map(|index| self.unlink(index));
         }
-        let index = self.find(envelope)?;
-        Some(self.unlink(index))
+        // As `unlink`, for what most lookups find.
+        let value = node.value.take().expect("an entry in a chain has a value");
+        let after = core::mem::replace(&mut node.order.after, self.free);
+        let envelope = node.envelope;
+        self.free = first;
+        self.all.first = after;
+        match self.nodes.get_mut(after as usize) {
+            Some(next) => next.order.before = NONE,
+            None => self.all.last = NONE,
+        }
+        self.length -= 1;
+        Some((envelope, value))
     }
 
     /// Tells whether an entry matches.
@@ -255,11 +280,7 @@ impl<T> Queue<T> {
                 return None;
             }
             let node = &self.nodes[index as usize];
-            let matches = match self.holds {
-                Holds::Patterns => node.envelope.covers(envelope),
-                Holds::Messages => envelope.covers(&node.envelope),
-            };
-            if matches {
+            if self.holds.matches(&node.envelope, envelope) {
                 return Some(index);
             }
             index = node.order.after;
@@ -296,7 +317,7 @@ impl<T> Queue<T> {
             let chain = self.index.entry(*pattern).or_insert(Chain { first: index, last: NONE });
             let last = chain.last;
             chain.last = index;
-            self.nodes[index as usize].filed[way].before = last;
+            self.nodes[index as usize].filed[way] = Link { before: last, after: NONE };
             if last != NONE {
                 self.nodes[last as usize].filed[way].after = index;
             }

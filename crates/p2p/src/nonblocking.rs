@@ -7,15 +7,13 @@ use crate::engine::{Engine, Mode};
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, Outcome};
 use crate::probe::Matched;
-use crate::requests::{COMPLETED_COLLECTIVE, COMPLETED_SEND, Content, Kind, Recipe, Slot, release_detached};
+use crate::requests::{
+    COMPLETED_COLLECTIVE, COMPLETED_SEND, Content, Kind, Rare, Recipe, Slot, release_detached,
+};
 use weft_base::constants::*;
 use weft_base::settings::is_checking;
 use weft_base::{Error, Result, abi};
 use weft_datatype::Datatype;
-
-fn content(kind: Kind, comm: abi::Comm, datatype: Option<Datatype>) -> Content {
-    Content { kind, comm, datatype, _packed: None, recipe: None }
-}
 
 /// What a receive from `MPI_PROC_NULL` gives.
 pub(crate) const NOTHING: Outcome = Outcome { source: MPI_PROC_NULL, tag: MPI_ANY_TAG, ..Outcome::SENT };
@@ -82,7 +80,7 @@ impl Engine {
                 return COMPLETED_SEND;
             }
         }
-        let slot = me.requests().create(content(Kind::Send { target }, comm, datatype), data, true);
+        let slot = me.requests().create(Content::new(Kind::Send { target }, comm, datatype), data, true);
         let handle = slot.handle();
         // SAFETY: slots stay in place.
         unsafe { self.start_send_slot(me, target, envelope, slot, mode) };
@@ -115,7 +113,7 @@ impl Engine {
         datatype: Option<Datatype>,
         comm: abi::Comm,
     ) -> abi::Request {
-        let slot = me.requests().create(content(Kind::Receive, comm, datatype), buffer, true);
+        let slot = me.requests().create(Content::new(Kind::Receive, comm, datatype), buffer, true);
         let handle = slot.handle();
         // SAFETY: slots stay in place.
         unsafe { self.start_receive(me, pattern, &slot.operation) };
@@ -131,7 +129,7 @@ impl Engine {
     pub fn nothing_received(&self, me: &Endpoint, comm: abi::Comm) -> abi::Request {
         // SAFETY: no bytes at no address.
         let buffer = unsafe { Buffer::dense(core::ptr::null_mut(), 0) };
-        let slot = me.requests().create(content(Kind::Receive, comm, None), buffer, true);
+        let slot = me.requests().create(Content::new(Kind::Receive, comm, None), buffer, true);
         slot.operation.complete_unshared(NOTHING);
         slot.handle()
     }
@@ -142,7 +140,7 @@ impl Engine {
     /// The promise of [`Buffer::new`], for writing.
     pub unsafe fn imrecv(&self, me: &Endpoint, matched: Matched, buffer: Buffer) -> abi::Request {
         let (comm, outcome) = (matched.comm, matched.outcome());
-        let slot = me.requests().create(content(Kind::Receive, comm, None), buffer, true);
+        let slot = me.requests().create(Content::new(Kind::Receive, comm, None), buffer, true);
         if let Some((envelope, bytes, far)) = matched.far(me, &buffer) {
             let handle = slot.handle();
             // SAFETY: the caller's promise; slots stay in place.
@@ -176,14 +174,15 @@ impl Engine {
             // SAFETY: the box moves into the slot, its memory stays.
             data = unsafe { Buffer::dense(packed.as_ptr().cast_mut(), packed.len() as u64) };
         }
-        let sender = Content { _packed: packed, ..content(Kind::Send { target }, comm, datatype) };
+        let rare = packed.map(|packed| Box::new(Rare { _packed: Some(packed), recipe: None }));
+        let sender = Content { rare, ..Content::new(Kind::Send { target }, comm, datatype) };
         let sender = me.requests().create(sender, data, true);
         let kind = Kind::Pair { send: sender.index() };
         let (pattern, buffer, datatype) = match receive {
             Some((pattern, buffer, datatype)) => (Some(pattern), buffer, datatype),
             None => (None, empty, None),
         };
-        let slot = me.requests().create(content(kind, comm, datatype), buffer, true);
+        let slot = me.requests().create(Content::new(kind, comm, datatype), buffer, true);
         let handle = slot.handle();
         match pattern {
             // SAFETY: slots stay in place.
@@ -262,7 +261,8 @@ impl Engine {
             Persistent::NothingSent => (Kind::Send { target: u32::MAX }, Recipe::Nothing),
             Persistent::NothingReceived => (Kind::Receive, Recipe::Nothing),
         };
-        let content = Content { recipe: Some(Box::new((recipe, buffer))), ..content(kind, comm, datatype) };
+        let rare = Some(Box::new(Rare { _packed: None, recipe: Some((recipe, buffer)) }));
+        let content = Content { rare, ..Content::new(kind, comm, datatype) };
         me.requests().create(content, buffer, false).handle()
     }
 
@@ -275,7 +275,7 @@ impl Engine {
         if let Kind::Work(work) = &slot.content().kind {
             return work.start().inspect_err(|_| me.requests().deactivate(slot));
         }
-        let Some(&(recipe, buffer)) = slot.content().recipe.as_deref() else {
+        let Some((recipe, buffer)) = slot.content().rare.as_ref().and_then(|rare| rare.recipe) else {
             return Err(Error::new(MPI_ERR_REQUEST, "request is not persistent"));
         };
         slot.operation.reset(buffer);

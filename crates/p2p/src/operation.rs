@@ -388,8 +388,8 @@ impl Operation {
         // SAFETY: the caller owns all of it: it is not in progress.
         let (fields, place) = unsafe { (&mut *self.fields.get(), &mut *self.buffer.get()) };
         *place = buffer;
+        // The outcome is written when there is one.
         fields.position = None;
-        fields.outcome = Outcome::SENT;
         self.word.reset();
     }
 

@@ -8,6 +8,9 @@
 //! The tag of a slot holds generation and phase in one word. Ending a request is one compare-and-swap on it, so of
 //! two threads that wrongly complete one request, one gets the result and the other an error.
 //!
+//! Most requests are *bare*: an active send or receive that owns nothing. Their tag says so, and all there is to their end is
+//! one comparison and one exchange of the tag; a call that completes many takes the lock of the free list once.
+//!
 //! Other chapters put their own kind of request behind the same handle as [`Work`].
 #![allow(unsafe_code)]
 
@@ -26,7 +29,7 @@ use weft_base::settings::is_checking;
 use weft_base::{Error, Result};
 use weft_datatype::Datatype;
 use weft_sched::Thread;
-use weft_sync::Lock;
+use weft_sync::{Lock, LockGuard};
 
 /// A request that is not a send or a receive: a generalized request, a nonblocking collective.
 pub trait Work: Send + Sync {
@@ -118,6 +121,8 @@ const ACTIVE: u64 = 2;
 /// Freed by the program while active and not complete yet; of calls with a handle, only [`Requests::unfinished_work`] finds
 /// it.
 const ABANDONED: u64 = 3;
+/// As `ACTIVE`, of a send or receive that owns nothing: all there is to its end is in the operation.
+const BARE: u64 = 4;
 
 const FIRST: usize = handle::Kind::Request.first();
 /// Where the rank starts in a generation, and how many bits it has: the top bit of a handle stays clear.
@@ -178,10 +183,35 @@ pub(crate) struct Content {
     pub comm: abi::Comm,
     /// The buffer's datatype, if the program may free its handle before the operation ends.
     pub datatype: Option<Datatype>,
+    /// Apart, so that the others have no room for it.
+    pub rare: Option<Box<Rare>>,
+}
+
+/// What few requests have.
+pub(crate) struct Rare {
     /// Memory of the library that is sent from.
     pub _packed: Option<Box<[u8]>>,
-    /// What a persistent request does. Apart, so that the others have no room for it.
-    pub recipe: Option<Box<(Recipe, Buffer)>>,
+    /// What a persistent request does.
+    pub recipe: Option<(Recipe, Buffer)>,
+}
+
+impl Content {
+    /// The content of a free slot.
+    const NOTHING: Self = Self::new(Kind::Receive, MPI_COMM_NULL, None);
+
+    /// The content of a request that has nothing rare.
+    #[inline]
+    pub const fn new(kind: Kind, comm: abi::Comm, datatype: Option<Datatype>) -> Self {
+        Self { kind, comm, datatype, rare: None }
+    }
+
+    /// Tells whether it is that of a send or receive and owns nothing.
+    #[inline]
+    fn is_bare(&self) -> bool {
+        matches!(self.kind, Kind::Send { .. } | Kind::Receive)
+            && self.datatype.is_none()
+            && self.rare.is_none()
+    }
 }
 
 /// One request. The operation comes first, so that its address is the slot's.
@@ -195,7 +225,8 @@ pub(crate) struct Slot {
     /// The handle of the communicator it belongs to, for those who look at all requests.
     comm: AtomicUsize,
     owner: *const Requests,
-    content: UnsafeCell<Option<Content>>,
+    /// Bare while the slot is free, so that it need not be dropped.
+    content: UnsafeCell<Content>,
 }
 
 // SAFETY: the content is written by the creator before the handle is known, and taken by whoever wins the
@@ -208,11 +239,29 @@ fn tag(generation: u64, phase: u64) -> u64 {
     generation << 8 | phase
 }
 
+#[inline]
+fn phase(tag: u64) -> u64 {
+    tag & 0xff
+}
+
+#[inline]
+fn is_active(tag: u64) -> bool {
+    matches!(phase(tag), ACTIVE | BARE)
+}
+
+/// Returns the generation that comes after one.
+#[inline]
+fn following(generation: u64) -> u64 {
+    let (rank, number) = (generation >> RANK_SHIFT, generation & GENERATIONS);
+    rank << RANK_SHIFT | if number + 1 == GENERATIONS { 0 } else { number + 1 }
+}
+
 impl Slot {
     /// Returns what the request is.
+    #[inline]
     pub(crate) fn content(&self) -> &Content {
-        // SAFETY: the caller looked the slot up by a valid handle, so it has content until the request ends.
-        unsafe { (*self.content.get()).as_ref() }.expect("a live request has content")
+        // SAFETY: the caller looked the slot up by a valid handle, so the content stays until the request ends.
+        unsafe { &*self.content.get() }
     }
 
     fn generation(&self) -> u64 {
@@ -220,12 +269,13 @@ impl Slot {
     }
 
     fn is_active(&self) -> bool {
-        self.tag.load(Ordering::Acquire) & 0xff == ACTIVE
+        is_active(self.tag.load(Ordering::Acquire))
     }
 
     fn is_persistent(&self) -> bool {
         let content = self.content();
-        content.recipe.is_some() || matches!(&content.kind, Kind::Work(work) if work.is_persistent())
+        let has_recipe = content.rare.as_ref().is_some_and(|rare| rare.recipe.is_some());
+        has_recipe || matches!(&content.kind, Kind::Work(work) if work.is_persistent())
     }
 
     pub(crate) fn handle(&self) -> abi::Request {
@@ -240,10 +290,8 @@ impl Slot {
     /// Empties the slot and gives it back. The caller won the right to do so.
     fn release(&self) {
         // SAFETY: the caller ended the request, so nobody else looks.
-        let content = unsafe { (*self.content.get()).take() };
-        let (rank, generation) = (self.generation() >> RANK_SHIFT, self.generation() & GENERATIONS);
-        let generation = rank << RANK_SHIFT | ((generation + 1) % GENERATIONS);
-        self.tag.store(tag(generation, FREE), Ordering::Release);
+        let content = unsafe { core::mem::replace(&mut *self.content.get(), Content::NOTHING) };
+        self.tag.store(tag(following(self.generation()), FREE), Ordering::Release);
         // SAFETY: the table outlives its slots.
         unsafe { &*self.owner }.free.lock().indices.push(self.index);
         drop(content);
@@ -297,10 +345,11 @@ pub struct Requests {
 }
 
 /// Splits an index into chunk and place: chunk k holds `FIRST_CHUNK << k` slots.
+#[inline]
 fn place(index: usize) -> (usize, usize) {
-    let shifted = index / FIRST_CHUNK + 1;
-    let chunk = shifted.ilog2() as usize;
-    (chunk, index - ((1 << chunk) - 1) * FIRST_CHUNK)
+    let shifted = index + FIRST_CHUNK;
+    let top = shifted.ilog2();
+    ((top - FIRST_CHUNK.ilog2()) as usize, shifted - (1 << top))
 }
 
 impl Requests {
@@ -314,6 +363,7 @@ impl Requests {
         }
     }
 
+    #[inline]
     pub(crate) fn slot(&self, index: usize) -> Option<&Slot> {
         let (chunk, offset) = place(index);
         let chunk = self.chunks.get(chunk)?.load(Ordering::Acquire);
@@ -364,7 +414,7 @@ impl Requests {
                 index: (free.length + i) as u32,
                 comm: AtomicUsize::new(0),
                 owner: self,
-                content: UnsafeCell::new(None),
+                content: UnsafeCell::new(Content::NOTHING),
             })
             .collect();
         self.chunks[chunk].store(Box::into_raw(slots).cast(), Ordering::Release);
@@ -387,13 +437,19 @@ impl Requests {
         let slot = self.slot(index as usize).expect("an index of the free list");
         slot.order.store(order, Ordering::Relaxed);
         slot.comm.store(content.comm.0, Ordering::Relaxed);
-        // SAFETY: the slot is free and its index is ours alone.
-        let content = unsafe { (*slot.content.get()).insert(content) };
+        debug_assert!(slot.content().is_bare(), "a free slot that owns something");
+        // SAFETY: the slot is free and its index is ours alone; what is overwritten is bare.
+        let content = unsafe {
+            slot.content.get().write(content);
+            &mut *slot.content.get()
+        };
         if let Some(datatype) = &content.datatype {
             buffer.datatype = datatype;
         }
-        if let Some(recipe) = &mut content.recipe {
-            recipe.1 = buffer;
+        if let Some(rare) = &mut content.rare
+            && let Some((_, kept)) = &mut rare.recipe
+        {
+            *kept = buffer;
         }
         slot.operation.reset(buffer);
         if is_checking() {
@@ -402,7 +458,11 @@ impl Requests {
                 self.note_begin(slot, buffer);
             }
         }
-        let phase = if active { ACTIVE } else { INACTIVE };
+        let phase = match active {
+            true if content.is_bare() && !is_checking() => BARE,
+            true => ACTIVE,
+            false => INACTIVE,
+        };
         slot.tag.store(tag(slot.generation(), phase), Ordering::Release);
         slot
     }
@@ -425,10 +485,16 @@ impl Requests {
 
     /// Puts other chapters' work behind a request handle; `active` is false for a persistent request.
     pub fn create_work(&self, work: Arc<dyn Work>, comm: abi::Comm, active: bool) -> abi::Request {
-        let content = Content { kind: Kind::Work(work), comm, datatype: None, _packed: None, recipe: None };
         // SAFETY: no bytes at no address.
         let buffer = unsafe { Buffer::dense(core::ptr::null_mut(), 0) };
-        self.create(content, buffer, active).handle()
+        self.create(Content::new(Kind::Work(work), comm, None), buffer, active).handle()
+    }
+
+    /// Returns the slot at a handle's index, whatever its generation.
+    #[inline]
+    fn found(&self, handle: abi::Request) -> Option<&Slot> {
+        let index = (handle.0 & 0xffff_ffff).checked_sub(FIRST)?;
+        self.slot(index)
     }
 
     /// Finds a request.
@@ -437,14 +503,20 @@ impl Requests {
     /// `MPI_ERR_REQUEST`
     #[inline]
     pub(crate) fn find(&self, handle: abi::Request) -> Result<&Slot> {
-        let index = (handle.0 & 0xffff_ffff).wrapping_sub(FIRST);
-        if let Some(slot) = (handle.0 >= FIRST).then(|| self.slot(index)).flatten() {
+        if let Some(slot) = self.found(handle) {
             let now = slot.tag.load(Ordering::Acquire);
-            if now >> 8 == (handle.0 >> 32) as u64 && matches!(now & 0xff, INACTIVE | ACTIVE) {
+            if now >> 8 == (handle.0 >> 32) as u64 && (is_active(now) || phase(now) == INACTIVE) {
                 return Ok(slot);
             }
         }
         Err(self.bad_handle(handle))
+    }
+
+    /// Finds an active send or receive that owns nothing.
+    #[inline]
+    pub(crate) fn find_bare(&self, handle: abi::Request) -> Option<&Slot> {
+        let slot = self.found(handle)?;
+        (slot.tag.load(Ordering::Acquire) == tag((handle.0 >> 32) as u64, BARE)).then_some(slot)
     }
 
     /// Finds a request that is active; nothing if it is null, inactive or has nothing to remember.
@@ -466,8 +538,7 @@ impl Requests {
     /// # Errors
     /// `MPI_ERR_REQUEST`
     pub fn unfinished_work(&self, handle: abi::Request) -> Result<Option<Arc<dyn Work>>> {
-        let index = (handle.0 & 0xffff_ffff).wrapping_sub(FIRST);
-        if let Some(slot) = (handle.0 >= FIRST).then(|| self.slot(index)).flatten()
+        if let Some(slot) = self.found(handle)
             && slot.tag.load(Ordering::Acquire) == tag((handle.0 >> 32) as u64, ABANDONED)
         {
             return Ok(match &slot.content().kind {
@@ -480,8 +551,7 @@ impl Requests {
 
     /// Gives back the request of work that is complete and was abandoned before.
     pub fn release_abandoned(&self, handle: abi::Request) {
-        let index = (handle.0 & 0xffff_ffff).wrapping_sub(FIRST);
-        if let Some(slot) = self.slot(index) {
+        if let Some(slot) = self.found(handle) {
             let generation = (handle.0 >> 32) as u64;
             let (from, to) = (tag(generation, ABANDONED), tag(generation, FREE));
             if slot.tag.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
@@ -558,6 +628,7 @@ impl Requests {
         Completion { error: completion.error.filter(|_| asked), ..completion }
     }
 
+    #[inline(always)]
     fn outcome(slot: &Slot) -> (Status, Result) {
         match &slot.content().kind {
             Kind::Work(work) => work.status(),
@@ -573,11 +644,18 @@ impl Requests {
         }
     }
 
+    #[inline(always)]
     fn completion(slot: &Slot, ended: (Status, Result), handle: abi::Request) -> Completion {
         let (mut status, result) = ended;
         let error = result.err();
         status.error = error.as_ref().map_or(MPI_SUCCESS, |e| e.class);
         Completion { status, error, comm: slot.content().comm, handle, is_empty: false }
+    }
+
+    /// Begins to end requests of a call that completes several.
+    #[inline]
+    pub(crate) fn ending(&self) -> Ending<'_> {
+        Ending { requests: self, free: None }
     }
 
     /// Ends a complete request: frees it, or makes it inactive if it is persistent.
@@ -586,7 +664,8 @@ impl Requests {
     /// `MPI_ERR_REQUEST` if another thread was faster.
     pub(crate) fn end(&self, slot: &Slot, handle: abi::Request) -> Result<Completion> {
         let generation = (handle.0 >> 32) as u64;
-        let from = tag(generation, ACTIVE);
+        let now = slot.tag.load(Ordering::Acquire);
+        let from = if phase(now) == BARE { tag(generation, BARE) } else { tag(generation, ACTIVE) };
         if slot.is_persistent() {
             let completion = Self::completion(slot, Self::outcome(slot), handle);
             let to = tag(generation, INACTIVE);
@@ -641,7 +720,7 @@ impl Requests {
         let slot = self.find(handle)?;
         let generation = (handle.0 >> 32) as u64;
         let now = slot.tag.load(Ordering::Acquire);
-        let in_progress = now & 0xff == ACTIVE;
+        let in_progress = is_active(now);
         if let (Kind::Work(work), true) = (&slot.content().kind, in_progress)
             && !work.is_freed_active()
         {
@@ -723,7 +802,7 @@ impl Requests {
     fn on(&self, comm: abi::Comm) -> impl Iterator<Item = &Slot> {
         let length = if self.live() == 0 { 0 } else { self.free.lock().length };
         (0..length).filter_map(|index| self.slot(index)).filter(move |slot| {
-            slot.tag.load(Ordering::Acquire) & 0xff != FREE && slot.comm.load(Ordering::Relaxed) == comm.0
+            phase(slot.tag.load(Ordering::Acquire)) != FREE && slot.comm.load(Ordering::Relaxed) == comm.0
         })
     }
 
@@ -738,7 +817,7 @@ impl Requests {
     }
 
     fn has_abandoned(&self, comm: abi::Comm) -> bool {
-        self.on(comm).any(|slot| slot.tag.load(Ordering::Acquire) & 0xff == ABANDONED)
+        self.on(comm).any(|slot| phase(slot.tag.load(Ordering::Acquire)) == ABANDONED)
     }
 
     /// Waits until what the program has begun on a communicator and freed the requests of is complete.
@@ -758,6 +837,38 @@ impl Requests {
     pub fn live(&self) -> usize {
         let free = self.free.lock();
         free.length - free.indices.len()
+    }
+}
+
+/// Ends requests, one after the other, and takes the lock of the free list once for many.
+pub(crate) struct Ending<'a> {
+    requests: &'a Requests,
+    free: Option<LockGuard<'a, FreeList>>,
+}
+
+impl<'a> Ending<'a> {
+    /// Ends a request, if it is a send or receive that owns nothing and is complete; else nothing has happened.
+    #[inline(always)]
+    pub(crate) fn end_bare(&mut self, handle: abi::Request) -> Option<Completion> {
+        let slot = self.requests.find_bare(handle).filter(|slot| slot.operation.is_done())?;
+        let generation = (handle.0 >> 32) as u64;
+        let (from, to) = (tag(generation, BARE), tag(following(generation), FREE));
+        slot.tag.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).ok()?;
+        // Nobody takes the slot before its index is in the list.
+        let completion = Requests::completion(slot, Requests::outcome(slot), MPI_REQUEST_NULL);
+        if self.free.is_none() {
+            self.free = Some(self.requests.free.lock());
+        }
+        if let Some(free) = &mut self.free {
+            free.indices.push(slot.index);
+        }
+        Some(completion)
+    }
+
+    /// Lets go of the free list, before anything is done that may need it.
+    #[inline]
+    pub(crate) fn pause(&mut self) {
+        self.free = None;
     }
 }
 

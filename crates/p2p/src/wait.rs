@@ -179,46 +179,98 @@ impl Engine {
         Ok(())
     }
 
-    /// Waits until all of `handles` are complete; null and inactive ones are. Ends none.
+    /// Waits until all of `count` requests are complete; null and inactive ones are. Ends none.
     ///
     /// # Errors
     /// `MPI_ERR_REQUEST`
-    pub fn wait_for_all(&self, me: &Endpoint, handles: &[abi::Request]) -> Result {
+    #[inline]
+    pub fn wait_for_all(&self, me: &Endpoint, count: usize, get: impl Fn(usize) -> abi::Request) -> Result {
         let requests = me.requests();
-        let mut work = Vec::new();
-        for &handle in handles {
-            let Some(slot) = requests.find_active(handle)? else { continue };
-            match slot.content().kind {
-                Kind::Work(_) => work.push(slot),
-                _ => requests.operations(slot, |operation| {
-                    if !operation.is_done() {
-                        if work.is_empty() {
-                            work.reserve(handles.len());
-                        }
-                        work.push(slot);
-                    }
-                }),
+        let mut open: Vec<&Slot> = Vec::new();
+        let mut has_work = false;
+        for index in 0..count {
+            let handle = get(index);
+            if is_memoryless(handle) {
+                continue;
             }
+            let slot = if let Some(slot) = requests.find_bare(handle) {
+                if slot.operation.is_done() {
+                    continue;
+                }
+                slot
+            } else if let Some(slot) = requests.find_active(handle)? {
+                has_work |= matches!(slot.content().kind, Kind::Work(_));
+                slot
+            } else {
+                continue;
+            };
+            if open.is_empty() {
+                open.reserve(count - index);
+            }
+            open.push(slot);
         }
+        if has_work {
+            self.wait_for_work(me, &open);
+        } else {
+            // Waiting for one has mostly completed others, and each look costs calls of the kernel.
+            open.into_iter().for_each(|slot| self.wait_for_messages(me, slot));
+        }
+        Ok(())
+    }
+
+    /// Waits for the messages of a request.
+    #[inline]
+    fn wait_for_messages(&self, me: &Endpoint, slot: &Slot) {
+        me.requests().operations(slot, |operation| {
+            if !operation.is_done() {
+                self.wait(me, operation);
+            }
+        });
+    }
+
+    /// Waits for requests some of which are other chapters' work.
+    #[inline(never)]
+    fn wait_for_work(&self, me: &Endpoint, open: &[&Slot]) {
         let is_dependent =
             |slot: &&Slot| matches!(&slot.content().kind, Kind::Work(work) if !work.is_independent());
         // Sends and receives go on by themselves; other chapters' work may need this thread to advance it, so all of
         // it is looked at in every round.
-        if work.iter().any(is_dependent) {
-            self.wait_until(me, &work, || {
-                work.iter().filter(|slot| !self.is_complete(me, slot)).count() == 0
+        if open.iter().any(is_dependent) {
+            return self.wait_until(me, open, || {
+                open.iter().filter(|slot| !self.is_complete(me, slot)).count() == 0
             });
-        } else {
-            for slot in work {
-                match &slot.content().kind {
-                    Kind::Work(work) => work.wait(),
-                    // Waiting for one has mostly completed others, and each look costs calls of the kernel.
-                    _ => requests.operations(slot, |operation| {
-                        if !operation.is_done() {
-                            self.wait(me, operation);
-                        }
-                    }),
-                }
+        }
+        for slot in open {
+            match &slot.content().kind {
+                Kind::Work(work) => work.wait(),
+                _ => self.wait_for_messages(me, slot),
+            }
+        }
+    }
+
+    /// Ends `count` requests that are complete, in order; null and inactive ones give the empty completion.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST`
+    #[inline]
+    pub fn end_all(
+        &self,
+        me: &Endpoint,
+        count: usize,
+        get: impl Fn(usize) -> abi::Request,
+        mut each: impl FnMut(usize, Completion),
+    ) -> Result {
+        let mut ending = me.requests().ending();
+        for index in 0..count {
+            let handle = get(index);
+            if is_memoryless(handle) {
+                each(index, Completion::at_once(MPI_REQUEST_NULL));
+            } else if let Some(completion) = ending.end_bare(handle) {
+                each(index, completion);
+            } else {
+                // What ends may need the list, and may call the program.
+                ending.pause();
+                each(index, self.wait_request(me, handle)?);
             }
         }
         Ok(())

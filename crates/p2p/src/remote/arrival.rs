@@ -6,13 +6,14 @@ use super::frame::Frame;
 use super::pending::Entry;
 use super::{APART, Aside, Far, Job, PIECE, Peer, REASON, Remote, STAGED, Staged, end, fail};
 use crate::checking::{self, Kept, Origin, WRITTEN};
-use crate::endpoint::{Endpoint, Message, Payload, Reference};
+use crate::endpoint::{Endpoint, Message, Payload, Reference, State};
 use crate::engine::{Engine, finish, outcome};
 use crate::matching::Envelope;
 use crate::nonblocking::NOTHING;
 use crate::operation::Outcome;
 use crate::pool::Block;
 use std::sync::atomic::Ordering;
+use weft_sync::LockGuard;
 use weft_transport::{Arriving, Channel, Handler, Node, Placement};
 
 /// A short message that is all there.
@@ -65,15 +66,24 @@ impl Engine {
             && present.len() as u64 == bytes
         {
             let endpoint = self.rank_here(target)?;
-            let Some(receive) = endpoint.take_expected(&envelope) else {
-                self.arrive_unexpected(endpoint, from, envelope, Whole::Present(present), None);
-                return Ok(Placement::Taken);
+            let expected = endpoint.take_expected(&envelope);
+            let receive = match expected.map_or_else(|| endpoint.take_posted(&envelope), Ok) {
+                Ok(receive) => receive.get(),
+                Err(state) => {
+                    self.keep(endpoint, state, from, envelope, Whole::Present(present), None);
+                    return Ok(Placement::Taken);
+                }
             };
-            // SAFETY: the receive is that of this thread, which has taken it; its buffer is as its owner promised.
-            unsafe { receive.get().buffer().unpack_from(present.as_ptr(), bytes) };
-            receive.get().complete_unshared(outcome(&envelope, bytes));
+            // SAFETY: the receive is ours, since it left matching or is that of this thread; its buffer is as promised.
+            unsafe { receive.buffer().unpack_from(present.as_ptr(), bytes) };
             remote.give_back_to(peer, from, bytes);
-            return Ok(Placement::Served);
+            return Ok(if expected.is_some() {
+                receive.complete_unshared(outcome(&envelope, bytes));
+                Placement::Served
+            } else {
+                finish(receive, &envelope, bytes);
+                Placement::Taken
+            });
         }
         self.hear_other(remote, peer, message, frame)
     }
@@ -169,43 +179,38 @@ impl Engine {
         whole: Whole<'_>,
         origin: Option<Origin>,
     ) {
-        if let Some(receive) = endpoint.take_expected(&envelope) {
-            let (operation, bytes) = (receive.get(), whole.data().len() as u64);
-            if let Some(origin) = &origin {
-                checking::arrived(endpoint.rank(), &envelope, origin, operation);
-            }
-            // SAFETY: the receive is that of this thread, which has taken it; its buffer is as its owner promised.
-            unsafe { operation.buffer().unpack_from(whole.data().as_ptr(), bytes) };
-            whole.release();
-            operation.complete_unshared(outcome(&envelope, bytes));
-            return self.far().give_back(from, bytes);
+        let expected = endpoint.take_expected(&envelope);
+        let receive = match expected.map_or_else(|| endpoint.take_posted(&envelope), Ok) {
+            Ok(receive) => receive.get(),
+            Err(state) => return self.keep(endpoint, state, from, envelope, whole, origin),
+        };
+        let bytes = whole.data().len() as u64;
+        if let Some(origin) = &origin {
+            checking::arrived(endpoint.rank(), &envelope, origin, receive);
         }
-        self.arrive_unexpected(endpoint, from, envelope, whole, origin);
+        // SAFETY: the receive is ours, since it left matching or is that of this thread; its buffer is as promised.
+        unsafe { receive.buffer().unpack_from(whole.data().as_ptr(), bytes) };
+        whole.release();
+        if expected.is_some() {
+            receive.complete_unshared(outcome(&envelope, bytes));
+        } else {
+            finish(receive, &envelope, bytes);
+        }
+        self.far().give_back(from, bytes);
     }
 
-    /// Takes a short message that the calling thread does not wait for.
-    fn arrive_unexpected(
+    /// Keeps a short message that nobody has posted a receive for, as has been seen under the lock.
+    #[inline(never)]
+    fn keep(
         &self,
         endpoint: &Endpoint,
+        mut state: LockGuard<'_, State>,
         from: Node,
         envelope: Envelope,
         whole: Whole<'_>,
         origin: Option<Origin>,
     ) {
         let bytes = whole.data().len() as u64;
-        let mut state = endpoint.lock();
-        if let Some((_, receive)) = state.posted.take(&envelope) {
-            endpoint.note_posted(&state);
-            drop(state);
-            if let Some(origin) = &origin {
-                checking::arrived(endpoint.rank(), &envelope, origin, receive.get());
-            }
-            // SAFETY: the receive is ours since it left the queue; its buffer is as its owner promised.
-            unsafe { receive.get().buffer().unpack_from(whole.data().as_ptr(), bytes) };
-            whole.release();
-            finish(receive.get(), &envelope, bytes);
-            return self.far().give_back(from, bytes);
-        }
         let payload = match (origin, whole) {
             (Some(origin), whole) => {
                 Payload::FarChecked { node: from, kept: Kept::far(whole.data(), origin) }
@@ -305,17 +310,15 @@ impl Engine {
     ) {
         let receive = match endpoint.take_expected(&envelope) {
             Some(receive) => receive,
-            None => {
-                let mut state = endpoint.lock();
-                let Some((_, receive)) = state.posted.take(&envelope) else {
+            None => match endpoint.take_posted(&envelope) {
+                Ok(receive) => receive,
+                Err(mut state) => {
                     let message = Message { bytes, payload: Payload::Far(far, origin.map(Box::new)) };
                     endpoint.add_unexpected(&mut state, envelope, message);
                     drop(state);
                     return endpoint.announce_arrival();
-                };
-                endpoint.note_posted(&state);
-                receive
-            }
+                }
+            },
         };
         if let Some(origin) = &origin {
             checking::arrived(endpoint.rank(), &envelope, origin, receive.get());
