@@ -319,6 +319,22 @@ impl Operator<'_> {
         unsafe { self.op.apply(inout.datatype, self.handle, input.address, inout.address, inout.count) }
     }
 
+    /// Reduces `first op second` into `out`, which shares no memory with the two; all have the same count and datatype.
+    ///
+    /// # Errors
+    /// `MPI_ERR_TRUNCATE` if the result does not fit.
+    pub(crate) fn combine(&self, first: &Data<'_>, second: &Data<'_>, out: &Data<'_>) -> Result {
+        debug_assert!(first.count == second.count && second.count == out.count);
+        // SAFETY: the buffers by the constructor's contract; the datatype was checked against the operation.
+        let is_done =
+            unsafe { self.op.combine(out.datatype, first.address, second.address, out.address, out.count) };
+        if !is_done {
+            second.copy_to(out)?;
+            self.apply(first, out);
+        }
+        Ok(())
+    }
+
     /// Reduces `count` elements of a dense datatype in slots.
     ///
     /// # Safety

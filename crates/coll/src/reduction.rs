@@ -44,10 +44,13 @@ pub(crate) struct Slotted<'a> {
     pub count: u64,
     pub bytes: usize,
     pub stride: usize,
+    /// The calling rank, and what it contributes.
+    rank: u32,
+    mine: Data<'a>,
 }
 
 impl<'a> Slotted<'a> {
-    /// Describes the reduction of contributions like `data` in a round.
+    /// Describes the reduction of contributions like `data`, which is that of the calling rank, in a round.
     pub fn new(team: &'a Team, round: &'a Round<'a>, operator: Operator<'a>, data: &Data<'a>) -> Self {
         let (slots, bytes) = (team.slots(), span(data).unwrap_or(0) as usize);
         let (datatype, count) = (data.datatype(), data.count());
@@ -61,6 +64,8 @@ impl<'a> Slotted<'a> {
             count,
             bytes,
             stride: slots.stride(bytes),
+            rank: team.rank(),
+            mine: *data,
         }
     }
 
@@ -87,17 +92,24 @@ impl<'a> Slotted<'a> {
     pub fn take(&self, first: u64, count: u64, receive: &Data<'_>) -> Result {
         if self.shared.lines.is_some() {
             let last = self.shared.size - 1;
-            // What is copied is still in the first-level cache when it is combined.
+            // What this rank contributes is read where it comes from, unless the result takes its place: its slot has gone to
+            // other caches.
+            let is_near = !self.mine.part(first, count).overlaps(receive);
+            // What is combined with more than one rank's is still in the first-level cache then.
             for range in blocks(first..first + count, TAKEN, self.datatype) {
                 let length = range.end - range.start;
                 let target = receive.part(range.start - first, length);
-                let part = |rank| self.slot(self.place(rank)).part(range.start, length);
+                let part = |rank| {
+                    let all =
+                        if is_near && rank == self.rank { self.mine } else { self.slot(self.place(rank)) };
+                    all.part(range.start, length)
+                };
                 if let Some(groups) = self.groups() {
                     self.take_by_group(groups, part, &target)?;
                     continue;
                 }
-                part(last).copy_to(&target)?;
-                (0..last).rev().for_each(|rank| self.operator.apply(&part(rank), &target));
+                self.operator.combine(&part(last - 1), &part(last), &target)?;
+                (0..last - 1).rev().for_each(|rank| self.operator.apply(&part(rank), &target));
             }
             return Ok(());
         }
@@ -234,8 +246,8 @@ pub(crate) fn block(bytes: u32, datatype: &Datatype) -> u64 {
     (u64::from(bytes) / datatype.size().max(1)).max(1)
 }
 
-/// Reduces a range of elements over all ranks' `send` in rank order, block by block; hands each result to `store` with
-/// its range.
+/// Reduces a range of elements over the `send` of all ranks, at least two, in rank order, block by block; hands each result to
+/// `store` with its range.
 pub(crate) fn reduce_range<'a>(
     team: &Team,
     step: Step,
@@ -252,11 +264,12 @@ pub(crate) fn reduce_range<'a>(
     for part in blocks(range, step.block, datatype) {
         let count = part.end - part.start;
         let result = scratch.data(count);
-        let last = peers.get(team.size() - 1).send.part(part.start, count);
+        let of = |rank: u32| peers.get(rank).send.part(part.start, count);
+        let last = team.size() - 1;
         // The same count and datatype on both sides: this cannot be cut off.
-        let _ = last.copy_to(&result);
-        for rank in (0..team.size() - 1).rev() {
-            operator.apply(&peers.get(rank).send.part(part.start, count), &result);
+        let _ = operator.combine(&of(last - 1), &of(last), &result);
+        for rank in (0..last - 1).rev() {
+            operator.apply(&of(rank), &result);
         }
         store(part, result);
     }

@@ -16,6 +16,12 @@ use weft_datatype::{Basic, Class, Repr};
 /// Both point to `count` elements of the kernel's type, `inout` also for writes; they do not overlap.
 pub(crate) type Kernel = unsafe fn(input: *const u8, inout: *mut u8, count: usize);
 
+/// Computes `out[i] = first[i] op second[i]` for `count` elements.
+///
+/// # Safety
+/// All point to `count` elements of the kernel's type, `out` also for writes; `out` overlaps neither of the others.
+pub(crate) type Combination = unsafe fn(first: *const u8, second: *const u8, out: *mut u8, count: usize);
+
 pub(crate) trait Function<T> {
     fn call(input: T, inout: T) -> T;
 }
@@ -67,6 +73,76 @@ fn at<T: Copy, F: Function<T>>(level: Level) -> Kernel {
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => avx512::<T, F>,
         _ => baseline::<T, F>,
+    }
+}
+
+/// # Safety
+/// As a [`Combination`] of type `T`.
+#[inline(always)]
+unsafe fn combine_each<T: Copy, F: Function<T>>(
+    first: *const u8,
+    second: *const u8,
+    out: *mut u8,
+    count: usize,
+) {
+    let (first, second, out) = (first.cast::<T>(), second.cast::<T>(), out.cast::<T>());
+    for i in 0..count {
+        // SAFETY: `i` is below `count`, for which the caller vouches.
+        unsafe {
+            let result = F::call(first.add(i).read_unaligned(), second.add(i).read_unaligned());
+            out.add(i).write_unaligned(result);
+        }
+    }
+}
+
+/// # Safety
+/// As a [`Combination`] of type `T`.
+unsafe fn combine_baseline<T: Copy, F: Function<T>>(
+    first: *const u8,
+    second: *const u8,
+    out: *mut u8,
+    count: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { combine_each::<T, F>(first, second, out, count) }
+}
+
+/// # Safety
+/// As a [`Combination`] of type `T`; the processor has the instructions.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,f16c")]
+unsafe fn combine_avx2<T: Copy, F: Function<T>>(
+    first: *const u8,
+    second: *const u8,
+    out: *mut u8,
+    count: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { combine_each::<T, F>(first, second, out, count) }
+}
+
+/// # Safety
+/// As a [`Combination`] of type `T`; the processor has the instructions.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+unsafe fn combine_avx512<T: Copy, F: Function<T>>(
+    first: *const u8,
+    second: *const u8,
+    out: *mut u8,
+    count: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { combine_each::<T, F>(first, second, out, count) }
+}
+
+/// Returns the loop of a function at a level, which the processor has, that puts results elsewhere.
+fn combination_at<T: Copy, F: Function<T>>(level: Level) -> Combination {
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => combine_avx2::<T, F>,
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => combine_avx512::<T, F>,
+        _ => combine_baseline::<T, F>,
     }
 }
 
@@ -250,6 +326,32 @@ pub(crate) fn general(level: Level, kind: Kind, basic: Basic) -> Option<Kernel> 
             _ => None,
         },
         Class::None => None,
+    }
+}
+
+/// Returns the loop of an operation on a predefined type at a level that puts results elsewhere, where there is one: for the
+/// arithmetic of the processor's own numbers.
+pub(crate) fn combination(level: Level, kind: Kind, basic: Basic) -> Option<Combination> {
+    fn of<T: Number>((level, kind): (Level, Kind)) -> Option<Combination> {
+        Some(match kind {
+            Kind::Sum => combination_at::<T, Sum>(level),
+            Kind::Product => combination_at::<T, Product>(level),
+            Kind::Maximum => combination_at::<T, Maximum>(level),
+            Kind::Minimum => combination_at::<T, Minimum>(level),
+            _ => return None,
+        })
+    }
+    let repr = basic.description().repr;
+    match basic.description().class {
+        Class::CInteger | Class::FortranInteger | Class::MultiLanguage => {
+            by_integer!(of, repr, (level, kind))
+        }
+        Class::Floating => match repr {
+            Repr::F32 => of::<f32>((level, kind)),
+            Repr::F64 => of::<f64>((level, kind)),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -12,7 +12,7 @@ mod same_bits;
 mod special;
 
 use core::ffi::{c_int, c_void};
-use kernels::Kernel;
+use kernels::{Combination, Kernel};
 use std::sync::LazyLock;
 use weft_base::abi::{self, Callback, Count};
 use weft_base::constants as c;
@@ -66,9 +66,20 @@ pub struct Op(Inner);
 
 #[derive(Clone)]
 enum Inner {
-    Predefined { kind: Kind, name: &'static str, kernels: &'static [Option<Kernel>; 256] },
-    Small { function: Small, commutative: bool },
-    Large { function: Large, commutative: bool },
+    Predefined {
+        kind: Kind,
+        name: &'static str,
+        kernels: &'static [Option<Kernel>; 256],
+        combinations: &'static [Option<Combination>; 256],
+    },
+    Small {
+        function: Small,
+        commutative: bool,
+    },
+    Large {
+        function: Large,
+        commutative: bool,
+    },
 }
 
 /// Handles of predefined operations lie below this distance from the first.
@@ -78,11 +89,13 @@ static OPS: LazyLock<[Option<Op>; HANDLES]> = LazyLock::new(|| {
     let level = level::Level::chosen();
     let mut ops = [const { None }; HANDLES];
     for (kind, handle, name) in PREDEFINED {
-        let mut kernels = Box::new([None; 256]);
+        let (mut kernels, mut combinations) = (Box::new([None; 256]), Box::new([None; 256]));
         for basic in Basic::all() {
             kernels[basic.index()] = kernels::kernel(level, kind, basic);
+            combinations[basic.index()] = kernels::combination(level, kind, basic);
         }
-        let op = Op(Inner::Predefined { kind, name, kernels: Box::leak(kernels) });
+        let (kernels, combinations) = (Box::leak(kernels), Box::leak(combinations));
+        let op = Op(Inner::Predefined { kind, name, kernels, combinations });
         ops[handle.0 - c::MPI_OP_NULL.0] = Some(op);
     }
     ops
@@ -211,6 +224,30 @@ impl Op {
         unsafe { self.apply_other(ty, handle, input, inout, count) }
     }
 
+    /// Computes `out[i] = first[i] op second[i]` for `count` elements, if the operation has a loop for that on the type. Returns
+    /// whether it has.
+    ///
+    /// # Safety
+    /// `check` accepted `ty`; all three buffers hold `count` elements of it, `out` may be written and overlaps none of the others.
+    #[inline]
+    pub unsafe fn combine(
+        &self,
+        ty: &Datatype,
+        first: *const u8,
+        second: *const u8,
+        out: *mut u8,
+        count: u64,
+    ) -> bool {
+        if let (Inner::Predefined { combinations, .. }, Some(basic)) = (&self.0, ty.as_predefined())
+            && let Some(combination) = combinations[basic.index()]
+        {
+            // SAFETY: the caller's promise; the loop belongs to the element type.
+            unsafe { combination(first, second, out, count as usize) };
+            return true;
+        }
+        false
+    }
+
     /// Applies what is not one kernel on dense elements.
     ///
     /// # Safety
@@ -230,7 +267,7 @@ impl Op {
                 // SAFETY: the caller's promise.
                 unsafe { weft_datatype::copy(input, count, ty, inout, count, ty) };
             }
-            Inner::Predefined { name, kind, kernels } => {
+            Inner::Predefined { name, kind, kernels, .. } => {
                 if let Some(pair) = ty.as_unnamed_pair() {
                     let index_at = ty.true_extent() as u64 - pair.1.size();
                     let shape =

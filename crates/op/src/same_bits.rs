@@ -1,6 +1,6 @@
 //! All kernels of all levels against the general loop of the baseline, one element at a time.
 
-use crate::kernels::{general, kernel};
+use crate::kernels::{combination, general, kernel};
 use crate::level::Level;
 use crate::{Kind, PREDEFINED};
 use proptest::prelude::*;
@@ -94,6 +94,12 @@ proptest! {
                 call(kernel, &from, &mut place[shift..], count);
                 unify_nans(basic, &mut place[shift..]);
                 prop_assert!(place[shift..] == right, "{kind:?} of {count} {} at {level:?}", basic.name());
+                let Some(combination) = combination(level, kind, basic) else { continue };
+                place[shift..].fill(0x55);
+                // SAFETY: all three hold `count` elements, and the processor has the loop's instructions.
+                unsafe { combination(from.as_ptr(), to.as_ptr(), place[shift..].as_mut_ptr(), count) };
+                unify_nans(basic, &mut place[shift..]);
+                prop_assert!(place[shift..] == right, "{kind:?} of {count} {} at {level:?}, elsewhere", basic.name());
             }
         }
     }
