@@ -1,6 +1,7 @@
 //! The device over the loopback interface.
 #![allow(unsafe_code)] // Passes memory by address, as the interface does.
 
+use crate::device::APART_US;
 use crate::frame::{HEAD, Head, Kind};
 use crate::handshake::{CHALLENGE, Dialler, Pair};
 use crate::link::BULK;
@@ -220,6 +221,9 @@ impl Notes {
     fn all(&self) -> Vec<String> {
         self.0.lock().unwrap().clone()
     }
+    fn count(&self) -> usize {
+        self.0.lock().unwrap().len()
+    }
 }
 
 impl Handler for Notes {
@@ -238,7 +242,7 @@ const CHANNEL: Channel = Channel::PointToPoint;
 
 /// Polls until the handler of a device has heard so much.
 fn until(devices: &[TcpDevice], notes: &[Notes], node: usize, count: usize) {
-    while notes[node].all().len() < count {
+    while notes[node].count() < count {
         devices.iter().zip(notes).for_each(|(device, notes)| _ = device.poll(notes));
     }
 }
@@ -324,6 +328,104 @@ fn both_may_dial_at_once() {
         assert_eq!(notes[0].all()[2], "second from 1");
         assert_eq!(notes[1].all()[2], "second from 0");
     }
+}
+
+/// What is long enough to wait with its sender, and what is not.
+const LONG: [u8; 8 << 10] = [7; 8 << 10];
+
+#[test]
+fn a_long_message_waits_with_its_sender_while_its_connection_is_in_use_and_a_short_one_does_not() {
+    let devices = devices(2);
+    let notes = notes(&devices);
+    devices[0].send(1, CHANNEL, b"first", b"").expect("room");
+    until(&devices, &notes, 1, 1);
+    // Nobody receives until the socket takes no more; the rest of that message waits in the queue.
+    let mut sent = 1;
+    let refused = loop {
+        match devices[0].send(1, CHANNEL, b"long", &LONG) {
+            Ok(()) => sent += 1,
+            Err(refusal) => break refusal,
+        }
+    };
+    assert!(matches!(refused, Refusal::Full), "{refused:?}");
+    // There is room for more, and who copies little is welcome.
+    devices[0].send(1, CHANNEL, b"short", &LONG[1..]).expect("room for a copy");
+    assert!(matches!(devices[0].send(1, CHANNEL, b"long", &LONG), Err(Refusal::Full)));
+    until(&devices, &notes, 1, sent + 1);
+    devices[0].send(1, CHANNEL, b"long", &LONG).expect("it is used no more");
+    until(&devices, &notes, 1, sent + 2);
+}
+
+/// A refused sender that sleeps is woken when the connection is free, though nothing arrives.
+#[test]
+fn who_was_refused_while_others_sent_is_woken() {
+    const EACH: usize = 3000;
+    let limit = Duration::from_secs(20);
+    let devices = devices(2);
+    let notes = notes(&devices);
+    devices[0].send(1, CHANNEL, b"first", b"").expect("room");
+    until(&devices, &notes, 1, 1);
+    let (arrived, late) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                for _ in 0..EACH {
+                    let mut sent = devices[0].send(1, CHANNEL, b"long", &LONG).is_ok();
+                    while !sent {
+                        let begin = std::time::Instant::now();
+                        let again = std::cell::Cell::new(false);
+                        // Once it counts as a sleeper it is woken, or finds the connection free.
+                        devices[0].sleep(limit, &|| {
+                            again.set(devices[0].send(1, CHANNEL, b"long", &LONG).is_ok());
+                            !again.get()
+                        });
+                        if begin.elapsed() >= limit {
+                            late.fetch_add(1, Ordering::Relaxed);
+                        }
+                        sent = again.get();
+                        if !sent {
+                            devices[0].poll(&notes[0]);
+                            sent = devices[0].send(1, CHANNEL, b"long", &LONG).is_ok();
+                        }
+                    }
+                }
+            });
+        }
+        while arrived.load(Ordering::Relaxed) < 3 * EACH + 1 {
+            devices[1].poll(&notes[1]);
+            arrived.store(notes[1].count(), Ordering::Relaxed);
+        }
+    });
+    assert_eq!(late.into_inner(), 0, "only the time has woken it");
+}
+
+#[test]
+fn after_a_streak_on_one_connection_the_others_are_asked_by_the_clock() {
+    use weft_sys::clock;
+    let devices = devices(3);
+    let notes = notes(&devices);
+    for (node, count) in [(2, 1), (1, 2)] {
+        devices[node].send(0, CHANNEL, b"first", b"").expect("room");
+        until(&devices, &notes, 0, count);
+    }
+    for number in 2..50 {
+        devices[1].send(0, CHANNEL, b"streak", b"").expect("room");
+        until(&devices[..1], &notes, 0, 1 + number);
+    }
+    assert!(devices[0].has_streak());
+    let (begin, mut looks, mut latest) = (clock::ticks(), 0, devices[0].last_look());
+    for _ in 0..2000 {
+        assert!(!devices[0].poll(&notes[0]), "nobody has sent anything");
+        looks += u64::from(latest != devices[0].last_look());
+        latest = devices[0].last_look();
+    }
+    let most = (clock::ticks() - begin) / (APART_US * clock::ticks_per_us()) + 1;
+    assert!(looks <= most, "{looks} looks, at most one in {APART_US} us: {most}");
+    // What comes elsewhere is seen all the same, and ends the streak.
+    devices[2].send(0, CHANNEL, b"second", b"").expect("room");
+    until(&devices[..1], &notes, 0, 51);
+    assert_eq!(notes[0].all()[50], "second from 2");
+    assert!(!devices[0].has_streak());
 }
 
 #[test]

@@ -75,6 +75,8 @@ static KEEPER: AtomicUsize = AtomicUsize::new(0);
 static GUEST: AtomicPtr<Thread> = AtomicPtr::new(core::ptr::null_mut());
 /// Others that sleep, at their own words.
 static OTHERS: Lock<Vec<&'static Thread>> = Lock::new(Vec::new());
+/// See [`late_wakes`].
+static LATE: AtomicU32 = AtomicU32::new(0);
 /// How many threads sleep in the source.
 static SERVING: AtomicU32 = AtomicU32::new(0);
 
@@ -147,12 +149,19 @@ pub(crate) fn sleep(source: &dyn Source, is_idle: &dyn Fn() -> bool) {
     }
 }
 
-/// As [`sleep`], for a thread without a worker: as the guest, or with `nap`, a sleep at its own word for a limited time.
+/// Counts the sleeps of threads without a worker, at their own words, that only the time has ended though there was reason
+/// to wake up. Always zero, or a wake-up is lost; for tests.
+pub fn late_wakes() -> u32 {
+    LATE.load(Ordering::Relaxed)
+}
+
+/// As [`sleep`], for a thread without a worker: as the guest, or with `nap`, a sleep at its own word for a limited time,
+/// which tells whether it was woken.
 pub(crate) fn visit(
     source: &dyn Source,
     me: &'static Thread,
     is_idle: &dyn Fn() -> bool,
-    nap: &dyn Fn(Duration),
+    nap: &dyn Fn(Duration) -> bool,
 ) {
     let pointer = core::ptr::from_ref(me).cast_mut();
     while is_idle() {
@@ -162,8 +171,9 @@ pub(crate) fn visit(
             GUEST.store(nobody, Ordering::SeqCst);
         } else {
             OTHERS.lock().push(me);
-            if !GUEST.load(Ordering::SeqCst).is_null() {
-                nap(LIMIT);
+            let was_woken = GUEST.load(Ordering::SeqCst).is_null() || nap(LIMIT);
+            if !was_woken && (!is_idle() || GUEST.load(Ordering::SeqCst).is_null()) {
+                LATE.fetch_add(1, Ordering::Relaxed);
             }
             OTHERS.lock().retain(|other| !core::ptr::eq(*other, me));
         }

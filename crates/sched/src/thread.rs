@@ -248,7 +248,7 @@ impl Thread {
             Some(source) => {
                 let is_idle = || self.state.0.load(Ordering::SeqCst) == PARKED;
                 idle::visit(source, self, &is_idle, &|limit| {
-                    futex::wait_for(&self.state.0, PARKED, Some(limit));
+                    futex::wait_for(&self.state.0, PARKED, Some(limit))
                 });
             }
             None => {

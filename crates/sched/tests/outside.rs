@@ -161,5 +161,6 @@ fn what_comes_from_outside_wakes_ranks_and_threads() {
     });
     weft_sched::wait_for_ranks();
     assert_eq!(MOST.load(Ordering::Relaxed), SLEEPERS);
+    assert_eq!(weft_sched::late_wakes(), 0, "a wake-up of a thread at its own word was lost");
     assert_eq!(OVERSLEPT.load(Ordering::SeqCst), 0, "a wake-up was lost");
 }

@@ -34,8 +34,8 @@ const RECENT: usize = 2;
 const LOOK: u32 = 8;
 /// So many arrivals in a row on one connection make it likely that the next one comes there, too.
 const STREAK: u32 = 4;
-/// How many microseconds then lie between two looks at the others.
-const APART_US: u64 = 2;
+/// How many microseconds then lie between two looks at the others; in tests more than a poll takes on any machine.
+pub(crate) const APART_US: u64 = if cfg!(test) { 1000 } else { 2 };
 /// How many polls in vain lie between two looks at the clock while something has a time limit.
 const TEND: u32 = 64;
 /// The least size of the memory that is received into.
@@ -295,6 +295,18 @@ impl TcpDevice {
         let moved = door.tend(self);
         self.door_busy.store(door.is_busy(), Ordering::Relaxed);
         moved
+    }
+
+    /// Tells whether the next message is expected where the latest ones came.
+    #[cfg(test)]
+    pub(crate) fn has_streak(&self) -> bool {
+        self.streak.load(Ordering::Relaxed) >= STREAK
+    }
+
+    /// Tells when the kernel was asked about all connections.
+    #[cfg(test)]
+    pub(crate) fn last_look(&self) -> u64 {
+        self.looked.load(Ordering::Relaxed)
     }
 
     /// Breaks the connections with a peer.
