@@ -560,32 +560,12 @@ mod tests {
     use super::*;
     use crate::simulator::{Conditions, Network};
     use crate::{Nobody, Nodes, Places, conformance};
+    use std::ops::Deref;
 
-    /// Routes with threads that keep them, as [`Nodes`] has, for handlers that only the test knows.
-    struct Kept(Arc<Routes>);
+    /// A device, and something that goes with it.
+    struct With<D, T>(D, T);
 
-    impl Kept {
-        fn new(routes: Routes) -> Self {
-            let routes = Arc::new(routes);
-            for device in 1..routes.devices() {
-                let routes = routes.clone();
-                let see = move |routes: &Routes| {
-                    routes.wake();
-                    false
-                };
-                std::thread::spawn(move || routes.keep(device, &|| see(&routes), &|| true));
-            }
-            Self(routes)
-        }
-    }
-
-    impl Drop for Kept {
-        fn drop(&mut self) {
-            self.0.leave();
-        }
-    }
-
-    impl Device for Kept {
+    impl<D: Deref<Target: Device> + Send + Sync, T: Send + Sync> Device for With<D, T> {
         fn name(&self) -> &'static str {
             self.0.name()
         }
@@ -628,6 +608,29 @@ mod tests {
         }
     }
 
+    /// Ends the threads that keep routes.
+    struct Leaving(Arc<Routes>);
+
+    impl Drop for Leaving {
+        fn drop(&mut self) {
+            self.0.leave();
+        }
+    }
+
+    /// Makes routes with threads that keep them, as [`Nodes`] has, for handlers that only the test knows.
+    fn kept(routes: Routes) -> impl Device {
+        let routes = Arc::new(routes);
+        for device in 1..routes.devices() {
+            let routes = routes.clone();
+            let see = move |routes: &Routes| {
+                routes.wake();
+                false
+            };
+            std::thread::spawn(move || routes.keep(device, &|| see(&routes), &|| true));
+        }
+        With(routes.clone(), Leaving(routes))
+    }
+
     /// The networks of a job of `nodes` node processes on two hosts, by their number's last bit: within each host, where
     /// numbers run the other way round, and between all.
     fn two_hosts(nodes: u32, conditions: &Conditions) -> ([Network; 2], Network, Vec<Box<dyn Device>>) {
@@ -639,7 +642,7 @@ mod tests {
             let number = here.iter().position(|&other| other == node).expect("on its host");
             let local = hosts[(node % 2) as usize].device(number as Node);
             let devices = vec![(local, here), (between.device(node), (0..nodes).collect())];
-            Box::new(Kept::new(Routes::join(node, devices)))
+            Box::new(kept(Routes::join(node, devices)))
         };
         let devices = (0..nodes).map(device).collect();
         (hosts, between, devices)
@@ -750,56 +753,12 @@ mod tests {
         assert_eq!(notes.take(), ["lost 3"]);
     }
 
-    /// A device of which is known whether it is still there.
-    struct Counted(Box<dyn Device>, #[expect(dead_code, reason = "counts")] Arc<()>);
-
-    impl Device for Counted {
-        fn name(&self) -> &'static str {
-            self.0.name()
-        }
-        fn node(&self) -> Node {
-            self.0.node()
-        }
-        fn nodes(&self) -> u32 {
-            self.0.nodes()
-        }
-        fn capabilities(&self, peer: Node) -> Capabilities {
-            self.0.capabilities(peer)
-        }
-        fn send(&self, to: Node, channel: Channel, header: &[u8], payload: &[u8]) -> Result<(), Refusal> {
-            self.0.send(to, channel, header, payload)
-        }
-        unsafe fn start(
-            &self,
-            _to: Node,
-            _channel: Channel,
-            _header: &[u8],
-            _address: *const u8,
-            _bytes: u64,
-            _token: u64,
-        ) -> Result<(), Refusal> {
-            unreachable!("nothing long is sent")
-        }
-        unsafe fn read(&self, _: Node, _: u64, _: *mut u8, _: u64) -> Result<(), Refusal> {
-            unreachable!("nothing is read")
-        }
-        fn poll(&self, handler: &dyn Handler) -> bool {
-            self.0.poll(handler)
-        }
-        fn sleep(&self, limit: Duration, is_idle: &dyn Fn() -> bool) {
-            self.0.sleep(limit, is_idle);
-        }
-        fn wake(&self) {
-            self.0.wake();
-        }
-    }
-
     #[test]
     fn a_device_whose_nodes_are_forgotten_is_let_go_of() {
         let (old, new) = (Network::new(1, Conditions::calm(1)), Network::new(3, Conditions::calm(2)));
         let count = Arc::new(());
         let routes = Routes::from(old.device(0));
-        let device = Box::new(Counted(new.device(0), count.clone()));
+        let device = Box::new(With(new.device(0), count.clone()));
         let (begin, device) = routes.add(device, &[1, 2]);
         routes.open(device);
         routes.send(begin, Channel::PointToPoint, b"hello", b"").expect("room");
