@@ -1,4 +1,6 @@
 """Launchers of others that start programs by PMI: Hydra of MPICH and of Intel MPI, Slurm, and a small one of our own."""
+import ctypes
+import json
 import os
 import shutil
 import signal
@@ -72,7 +74,7 @@ class Slurm:
     GROUPS = ["disabled", "cgroup/v1", "cgroup/v2"]
 
     def __init__(self, *options):
-        self.options, self.home, self.reason = list(options), None, None
+        self.options, self.home, self.reason, self.guard = list(options), None, None, None
 
     def command(self):
         if self.reason:
@@ -96,6 +98,7 @@ class Slurm:
             raise Skip("slurmd wants to be root")
         # Short, because of the socket's name.
         self.home = Path(subprocess.check_output(["mktemp", "-d", "/tmp/weft-slurm-XXXXXX"], text=True).strip())
+        self.guard = Guard(self.home)
         home, host = self.home, socket.gethostname().split(".")[0]
         for folder in ("state", "spool"):
             (home / folder).mkdir()
@@ -142,11 +145,10 @@ PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP OverSubscri
         raise Skip(f"slurmd does not run here: {' | '.join(log.splitlines()[-3:])}")
 
     def daemon(self, *words):
-        environment = dict(os.environ, SLURM_CONF=str(self.home / "slurm.conf"))
-        done = subprocess.run([str(word) for word in words], text=True, capture_output=True, stdin=subprocess.DEVNULL,
-                              env=environment, cwd="/", timeout=LIMIT_S)
-        if done.returncode and words[0] != "slurmd":
-            raise Skip(f"{words[0]} does not run here: {done.stderr.strip()[-200:]}")
+        """Starts a daemon, below the guard."""
+        code, error = self.guard.run([str(word) for word in words], dict(os.environ, SLURM_CONF=str(self.home / "slurm.conf")))
+        if code and words[0] != "slurmd":
+            raise Skip(f"{words[0]} does not run here: {error.strip()[-200:]}")
 
     def wait_until_idle(self):
         """Waits for the node to register; one that has ended will not."""
@@ -160,32 +162,50 @@ PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP OverSubscri
             time.sleep(0.1)
         return False
 
-    def steps(self):
-        """Returns the processes that look after this cluster's jobs."""
-        mark, found = f"SLURM_CONF={self.home}/slurm.conf".encode(), []
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                is_step = (process / "comm").read_text().startswith("slurmstepd")
-                if is_step and mark in (process / "environ").read_bytes().split(b"\0"):
-                    found.append(int(process.name))
-            except OSError:
-                pass
-        return found
-
     def stop(self):
-        if not self.home:
-            return
-        started = [pid for name in ("slurmd", "slurmctld", "munged") for pid in pids(self.home / f"{name}.pid")]
-        for pid in started:
-            send(pid, signal.SIGTERM)
-        until = time.monotonic() + 10
-        while any(alive(pid) for pid in started) and time.monotonic() < until:
-            time.sleep(0.05)
-        # A step that has not said yet that it is over would try to say it for ever.
-        for pid in started + self.steps():
-            send(pid, signal.SIGKILL)
-        shutil.rmtree(self.home, ignore_errors=True)
-        self.home = None
+        if self.guard:
+            self.guard.end()
+            self.guard = self.home = None
+
+
+class Guard:
+    """A process that starts daemons and, when whoever made it has ended, however that was, ends all of them and what they have
+    started, and removes their folder. It is their parent whatever they do: orphans below it become its children."""
+
+    def __init__(self, folder):
+        words = [sys.executable, str(Path(__file__).resolve()), "guard", str(folder)]
+        # Not of the group that a terminal, or whoever ends the test, sends signals to.
+        self.process = subprocess.Popen(words, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+
+    def run(self, words, environment):
+        """Runs a command to its end; returns its exit code and what it says on standard error."""
+        self.process.stdin.write(json.dumps([words, environment]) + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def end(self):
+        """Ends it, and all below it."""
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def guard(folder):
+    """Is the process of a Guard."""
+    PR_SET_CHILD_SUBREAPER = 36
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+    try:
+        for line in sys.stdin:
+            words, environment = json.loads(line)
+            done = subprocess.run(words, text=True, capture_output=True, stdin=subprocess.DEVNULL, env=environment, cwd="/",
+                                  timeout=LIMIT_S)
+            print(json.dumps([done.returncode, done.stderr]), flush=True)
+    finally:
+        # Those whose parent has just been killed come to us, and their turn comes with the next round.
+        while children := Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split():
+            for child in children:
+                send(int(child), signal.SIGKILL)
+            os.wait()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def free_port():
@@ -301,7 +321,19 @@ def start(launcher, ranks, *words, environment=None):
     return run(*launcher.command(), "-n", ranks, *words, environment=environment)
 
 
-__all__ = ["HOME", "LAUNCHERS", "Hydra", "Result", "alive", "start"]
+def hold():
+    """Has a Slurm cluster, whose folder it names, until it is ended."""
+    slurm = Slurm()
+    try:
+        slurm.command()
+        print(slurm.home, flush=True)
+    except Skip as reason:
+        print(f"skip: {reason}", flush=True)
+    signal.pause()
+
+
+__all__ = ["HOME", "LAUNCHERS", "Hydra", "Result", "Skip", "alive", "start"]
 
 if __name__ == "__main__":
-    sys.exit(launch(sys.argv[2:]))
+    what, *words = sys.argv[1:]
+    sys.exit({"launch": lambda: launch(words), "guard": lambda: guard(*words), "hold": hold}[what]())
