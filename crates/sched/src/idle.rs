@@ -108,12 +108,6 @@ pub fn has_source() -> bool {
     source().is_some()
 }
 
-/// Tells whether a thread that has nothing else to do waits for the source, and polls when that is woken.
-#[inline]
-pub fn is_attended() -> bool {
-    KEEPER.load(Ordering::Relaxed) != 0 || !GUEST.load(Ordering::Relaxed).is_null()
-}
-
 /// Returns the source.
 #[inline]
 pub(crate) fn source() -> Option<&'static dyn Source> {

@@ -48,7 +48,7 @@ pub use census::{Rest, Traffic, count_all_threads, on_rest, rest, rest_or_tell, 
 #[cfg(not(loom))]
 pub use foreign::{announce, any_announced, inherit, withdraw};
 #[cfg(not(loom))]
-pub use idle::{Source, has_source, is_attended, late_wakes, set_source};
+pub use idle::{Source, has_source, late_wakes, set_source};
 #[cfg(not(loom))]
 pub use pool::{
     Config, Scheduler, allow_executable_stacks, expect_events, finish_current_rank, home_worker, on_deadlock,
