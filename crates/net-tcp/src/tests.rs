@@ -265,6 +265,27 @@ fn is_undisturbed(devices: &[TcpDevice]) {
     }
 }
 
+/// However long the row of messages that come on one connection, and without a poll in vain.
+#[test]
+fn who_is_busy_with_one_peer_hears_the_others() {
+    let devices = devices(3);
+    let heard = notes(&devices);
+    devices[2].send(0, CHANNEL, b"first", b"").expect("room");
+    until(&devices, &heard, 0, 1);
+    for row in [1, 5, 1000] {
+        let before = heard[0].all().len();
+        for number in 0..row {
+            devices[1].send(0, CHANNEL, b"one of many", b"").expect("room");
+            until(&devices, &heard, 0, before + number + 1);
+        }
+        devices[2].send(0, CHANNEL, b"of another", b"").expect("room");
+        while !heard[0].all()[before..].iter().any(|text| text.contains("of another")) {
+            devices[1].send(0, CHANNEL, b"one of many", b"").expect("room");
+            devices[0].poll(&heard[0]);
+        }
+    }
+}
+
 /// Who asked a socket for something to which another thread hands much would sleep in the kernel.
 #[test]
 fn what_arrives_where_a_thread_sends_much_is_left_to_that_thread() {

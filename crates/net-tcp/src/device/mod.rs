@@ -30,12 +30,15 @@ use weft_transport::{Capabilities, Channel, Device, Handler, Leaving, Node, Outb
 
 /// How many connections are looked at without asking which have something.
 const RECENT: usize = 2;
-/// How often the others are asked after, in polls that found something.
-const LOOK: u32 = 8;
+/// After how many microseconds the others are asked after when each poll finds something.
+const BUSY_US: u64 = 20;
 /// So many arrivals in a row on one connection make it likely that the next one comes there, too.
 const STREAK: u32 = 4;
 /// How many microseconds then lie between two looks at the others; in tests more than a poll takes on any machine.
 pub(crate) const APART_US: u64 = if cfg!(test) { 1000 } else { 2 };
+/// How many times as many at most: the more, the longer the row is, so that a change of the connection costs less than what went
+/// before has saved.
+const LONG_ROW: u32 = 5;
 /// How many polls in vain lie between two looks at the clock while something has a time limit.
 const TEND: u32 = 64;
 /// The least size of the memory that is received into.
@@ -384,12 +387,14 @@ impl Device for TcpDevice {
         if moved {
             self.streak.store(self.streak.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
         }
-        let streak = self.streak.load(Ordering::Relaxed);
         // Each call of the kernel in vain delays what comes meanwhile. By the clock, because some poll seldom.
-        let is_due = streak < STREAK
-            || clock::ticks().wrapping_sub(self.looked.load(Ordering::Relaxed))
-                >= APART_US * clock::ticks_per_us();
-        if if moved { tick.is_multiple_of(LOOK) } else { is_due } {
+        let apart = match self.streak.load(Ordering::Relaxed) {
+            _ if moved => BUSY_US,
+            0..STREAK => 0,
+            streak => APART_US * u64::from((streak / (2 * STREAK)).clamp(1, LONG_ROW)),
+        };
+        let waited = clock::ticks().wrapping_sub(self.looked.load(Ordering::Relaxed));
+        if waited >= apart * clock::ticks_per_us() {
             let before = latest.load(Ordering::Relaxed);
             let is_other = self.receive_recent(earlier, handler);
             moved |= is_other || self.look(handler);
