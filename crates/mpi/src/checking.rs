@@ -1,7 +1,9 @@
 //! Checking mode, at the end of a rank: what it has created and not freed, and what it leaves behind.
 
-use crate::process::Process;
-use weft_base::finding::Finding;
+use crate::process::{INITIALIZED, Process};
+use core::cell::RefCell;
+use core::sync::atomic::Ordering;
+use weft_base::finding::{self, Finding};
 use weft_base::settings::is_checking;
 use weft_base::site::Site;
 use weft_base::table::Table;
@@ -10,17 +12,30 @@ use weft_base::table::Table;
 pub(crate) fn report_derived(process: &Process, origin: usize) {
     if is_checking() {
         let rank = process.world_rank;
-        table(rank, &process.communicators, |_, communicator| communicator.values.group.origin() == origin);
+        let names = RefCell::new(Vec::new());
+        let sites = process.communicators.sites(|_, communicator| {
+            let values = &communicator.values;
+            let is_left = values.group.origin() == origin;
+            is_left.then(|| names.borrow_mut().push(finding::communicator(rank, values.context)));
+            is_left
+        });
+        for (name, site) in names.into_inner().iter().zip(sites) {
+            Finding::new(rank, "a communicator was never freed").on(name).call("created", site).report();
+        }
         table(rank, &process.windows, |_, window| window.group.origin() == origin);
         table(rank, &process.groups, |_, group| group.origin() == origin);
     }
 }
 
-/// Reports the sessions that a rank has not finalized at its end.
-pub fn report_sessions(process: &Process) {
+/// Reports, at a rank's end, the sessions that it has not finalized; and what only a use that is over by now can have left
+/// behind: that of sessions without the world model, or beyond it.
+pub fn report_at_end(process: &Process) {
     if is_checking() {
         for site in process.sessions.sites(|_, _| true) {
             left(process.world_rank, "a session was never finalized", site);
+        }
+        if process.phase() != INITIALIZED && process.has_finished() {
+            report_rest(process);
         }
     }
 }
@@ -33,7 +48,14 @@ pub(crate) fn report_left(process: &Process) {
     }
     report_derived(process, 0);
     // What a session still uses may be freed before its end.
-    if !process.sessions.live().is_empty() {
+    if process.sessions.live().is_empty() {
+        report_rest(process);
+    }
+}
+
+/// Reports what belongs to no communicator's origin, once.
+fn report_rest(process: &Process) {
+    if process.is_reported.swap(true, Ordering::Relaxed) {
         return;
     }
     process.messages().endpoint.report_left();

@@ -19,7 +19,7 @@ use std::any::Any;
 use std::sync::Arc;
 use weft_base::abi::{self, Aint, Count};
 use weft_base::constants::*;
-use weft_base::finding::Finding;
+use weft_base::finding::{self, Finding};
 use weft_base::{Counts, In};
 use weft_coll::Call;
 use weft_datatype::{Difference, Signature};
@@ -106,7 +106,8 @@ fn compare(call: &'static str, arguments: &impl Arguments) {
     let values = &communicator.values;
     let caller = Caller { process, communicator, rank: values.rank };
     let place = Place { is_left: values.is_left, rank: values.rank };
-    let mut mine = Shown::new(call, process.world_rank, place, values.is_inter());
+    let name = finding::communicator(process.world_rank, values.context);
+    let mut mine = Shown::new(call, process.world_rank, place, name, values.is_inter());
     arguments.show(&caller, &mut mine);
     mine.root = mine.root.filter(|&value| root(communicator, value).is_ok());
     communicator.team.show(Arc::new(mine));
@@ -121,6 +122,7 @@ impl weft_coll::Shown for Shown {
             let Some(other) = (&**other as &dyn Any).downcast_ref::<Self>() else { continue };
             let report = |message: String, roles: [&str; 2]| {
                 Finding::new(self.world_rank, message)
+                    .on(&self.communicator)
                     .call(format!("rank {} {}", other.world_rank, roles[0]), other.site)
                     .call(format!("rank {} {}", self.world_rank, roles[1]), self.site)
                     .report();

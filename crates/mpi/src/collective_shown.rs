@@ -61,6 +61,8 @@ pub(crate) struct Shown {
     /// Its rank in its job.
     pub world_rank: u32,
     pub place: Place,
+    /// What the rank calls the communicator.
+    pub communicator: String,
     /// Whether the communicator is one of two groups.
     pub is_inter: bool,
     pub root: Option<c_int>,
@@ -73,12 +75,19 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    pub fn new(call: &'static str, world_rank: u32, place: Place, is_inter: bool) -> Self {
+    pub fn new(
+        call: &'static str,
+        world_rank: u32,
+        place: Place,
+        communicator: String,
+        is_inter: bool,
+    ) -> Self {
         Self {
             call: call.strip_suffix("_c").unwrap_or(call).into(),
             site: site::current(),
             world_rank,
             place,
+            communicator,
             is_inter,
             root: None,
             operation: None,
@@ -142,7 +151,7 @@ mod tests {
                     common: common.map(signature),
                     sends,
                     receives,
-                    ..Shown::new("MPI_Bcast_c", world_rank, Place { is_left, rank }, is_inter)
+                    ..Shown::new("MPI_Bcast_c", world_rank, Place { is_left, rank }, "halo".into(), is_inter)
                 }
             },
         )
@@ -161,6 +170,7 @@ mod tests {
             let written = shown.written();
             let read = Shown::read(&written).expect("written so");
             prop_assert_eq!((&read.call, read.world_rank, read.place), (&shown.call, shown.world_rank, shown.place));
+            prop_assert_eq!(&read.communicator, &shown.communicator);
             prop_assert_eq!((read.is_inter, read.root, read.operation), (shown.is_inter, shown.root, shown.operation));
             prop_assert_eq!(read.site.map(|site| site.place()), shown.site.map(|site| site.place()));
             prop_assert!(agree(read.common.as_ref(), shown.common.as_ref()));

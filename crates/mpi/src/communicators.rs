@@ -16,7 +16,9 @@ use core::ffi::{c_char, c_int};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use weft_base::constants::*;
+use weft_base::finding;
 use weft_base::handle::Kind;
+use weft_base::settings::is_checking;
 use weft_base::{Error, In, Out, Result, abi};
 use weft_coll::Team;
 use weft_comm::topology::Topology;
@@ -57,6 +59,8 @@ impl Communicator {
             Some(_) if values.is_left => team.divided(values.size()),
             Some(remote) => team.divided(remote.size()),
         };
+        // An earlier one may have had its number.
+        note_name(&values, "");
         Self {
             handle: OnceLock::new(),
             team,
@@ -79,7 +83,7 @@ impl Communicator {
         };
         let rank = group.rank_of(process.world_rank).unwrap_or(0);
         let communicator = Self::new(Values::intra(context, rank, group), error_handlers::initial(process));
-        *communicator.name.lock() = name.into();
+        communicator.rename(name);
         let _ = communicator.handle.set(handle);
         communicator
     }
@@ -111,11 +115,19 @@ impl Communicator {
     /// Names it.
     pub(crate) fn rename(&self, name: &str) {
         *self.name.lock() = name.into();
+        note_name(&self.values, name);
     }
 
     /// Returns the name the user gave it.
     pub fn name(&self) -> String {
         self.name.lock().clone()
+    }
+}
+
+/// Notes what a rank calls a communicator, for the findings of checking mode.
+fn note_name(values: &Values, name: &str) {
+    if is_checking() {
+        finding::name_communicator(values.group.world_rank(values.rank), values.context, name);
     }
 }
 
@@ -342,7 +354,7 @@ impl Process {
 pub fn comm_set_name(comm: abi::Comm, comm_name: In<c_char>) -> Result {
     let process = Process::current()?;
     let communicator = process.communicator(comm)?;
-    *communicator.name.lock() = strings::read(comm_name, "comm_name")?;
+    communicator.rename(&strings::read(comm_name, "comm_name")?);
     Ok(())
 }
 

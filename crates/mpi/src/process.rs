@@ -97,6 +97,8 @@ pub struct Process {
     /// The thread that called `MPI_Init`.
     pub(crate) initializer: OnceLock<&'static weft_sched::Thread>,
     used_sessions: AtomicBool,
+    /// Checking mode has said what the rank leaves behind.
+    pub(crate) is_reported: AtomicBool,
     pub(crate) world: Predefined,
     pub(crate) itself: Predefined,
     pub(crate) messages: OnceLock<Messages>,
@@ -159,6 +161,7 @@ impl Process {
             state: AtomicU32::new(NOT_INITIALIZED),
             initializer: OnceLock::new(),
             used_sessions: AtomicBool::new(false),
+            is_reported: AtomicBool::new(false),
             world: Predefined::default(),
             itself: Predefined::default(),
             messages: OnceLock::new(),

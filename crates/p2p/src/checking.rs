@@ -12,7 +12,7 @@ use core::ops::Range;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use weft_base::finding::Finding;
+use weft_base::finding::{self, Finding};
 use weft_base::settings::is_checking;
 use weft_base::site::{self, Site};
 use weft_datatype::{Datatype, Signature, for_each_run};
@@ -143,10 +143,15 @@ pub(crate) fn matched(rank: u32, envelope: &Envelope, send: &Origin, receive: &O
         let where_it_is =
             difference.describe(|sent, expected| format!("was sent as {sent} and received as {expected}"));
         Finding::new(rank, format!("the datatypes of a message and its receive differ: {where_it_is}"))
+            .on(&communicator(rank, envelope))
             .call(sent_by(envelope), send.site)
             .call(format!("received by rank {rank}"), receive.site)
             .report();
     }
+}
+
+fn communicator(rank: u32, envelope: &Envelope) -> String {
+    finding::communicator(rank, envelope.context / 2)
 }
 
 fn sent_by(envelope: &Envelope) -> String {
@@ -362,7 +367,8 @@ impl Endpoint {
         });
         for (envelope, bytes, site) in messages {
             let message = format!("a message of {bytes} bytes was never received");
-            Finding::new(self.rank(), message).call(sent_by(&envelope), site).report();
+            let finding = Finding::new(self.rank(), message).on(&communicator(self.rank(), &envelope));
+            finding.call(sent_by(&envelope), site).report();
         }
         for site in self.buffers.left() {
             let message = "a buffer for buffered sends was never detached";

@@ -58,7 +58,7 @@ extern "C" fn ending(code: c_int, _: *mut c_void) {
         _ if process.live_sessions() > 0 => Some(["MPI_Session_init", "MPI_Session_finalize"]),
         _ => None,
     };
-    weft_mpi::checking::report_sessions(process);
+    weft_mpi::checking::report_at_end(process);
     let starter = attached.starter;
     match missing {
         None => {

@@ -264,7 +264,7 @@ impl Held {
             _ => None,
         });
         if let Some(process) = mpi {
-            weft_mpi::checking::report_sessions(process);
+            weft_mpi::checking::report_at_end(process);
         }
         if code != 0 && !mpi.is_some_and(Process::has_finished) {
             let when = missing.map(|[_, end]| format!(" without {end}")).unwrap_or_default();
