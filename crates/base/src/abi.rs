@@ -68,6 +68,13 @@ impl Status {
         }
     }
 
+    /// Returns the status of an operation with so many bytes; no source, no tag.
+    #[inline]
+    pub const fn of(bytes: u64, cancelled: bool) -> Self {
+        let (low, high) = (bytes as u32 as c_int, (bytes >> 32) as u32 as c_int);
+        Self { internal: [low, high, cancelled as c_int, 0, 0], ..Self::empty() }
+    }
+
     /// Returns the number of bytes received (or, for partitioned and generalized requests, set).
     pub fn bytes(&self) -> u64 {
         u64::from(self.internal[0] as u32) | u64::from(self.internal[1] as u32) << 32

@@ -322,19 +322,15 @@ fn too_long(name: &str, count: u64) -> Error {
 
 /// Stores a status of a call that completes one operation: the error field stays as it is.
 #[inline]
-pub(crate) fn store_status(target: Out<abi::Status>, mut status: abi::Status) {
-    if !target.is_null() {
-        status.error = target.get_at(0).error;
-        target.set(status);
-    }
+pub(crate) fn store_status(target: Out<abi::Status>, status: abi::Status) {
+    store_status_at(target, 0, status);
 }
 
 /// Stores a status at `index` of a call that completes several and found no error.
 #[inline]
-pub(crate) fn store_status_at(target: Out<abi::Status>, index: usize, mut status: abi::Status) {
+pub(crate) fn store_status_at(target: Out<abi::Status>, index: usize, status: abi::Status) {
     if !target.is_null() {
-        status.error = target.get_at(index).error;
-        target.set_at(index, status);
+        target.set_at(index, abi::Status { error: target.get_at(index).error, ..status });
     }
 }
 

@@ -449,6 +449,23 @@ impl Engine {
         pattern: Envelope,
         buffer: Buffer,
     ) -> (Status, Result) {
+        // SAFETY: the caller's promise.
+        let outcome = unsafe { self.take_next(me, source, pattern, buffer) };
+        received(&outcome, buffer.bytes)
+    }
+
+    /// Receives a message and returns what became of that.
+    ///
+    /// # Safety
+    /// As [`Engine::receive`].
+    #[inline]
+    unsafe fn take_next(
+        &self,
+        me: &Endpoint,
+        source: Option<u32>,
+        pattern: Envelope,
+        buffer: Buffer,
+    ) -> Outcome {
         if is_checking() {
             checking::look(me, &buffer, true);
         }
@@ -478,7 +495,7 @@ impl Engine {
                     let found = unsafe { me.take_from_ring(&mut state, ring, &pattern, &buffer) };
                     drop(state);
                     if let Some((envelope, bytes)) = found {
-                        return received(&outcome(&envelope, bytes), buffer.bytes);
+                        return outcome(&envelope, bytes);
                     }
                     continue;
                 }
@@ -510,13 +527,7 @@ impl Engine {
     /// # Safety
     /// As [`Engine::receive`].
     #[inline(never)]
-    unsafe fn receive_far(
-        &self,
-        me: &Endpoint,
-        nodes: &Nodes,
-        pattern: Envelope,
-        buffer: Buffer,
-    ) -> (Status, Result) {
+    unsafe fn receive_far(&self, me: &Endpoint, nodes: &Nodes, pattern: Envelope, buffer: Buffer) -> Outcome {
         // Where others poll, too, they copy straight into the buffer of what is posted.
         let mut when = When::Looks;
         if self.endpoints.len() == 1 {
@@ -533,13 +544,7 @@ impl Engine {
 
     /// Posts a receive on the stack and waits for it.
     #[inline(never)]
-    unsafe fn receive_posted(
-        &self,
-        me: &Endpoint,
-        pattern: Envelope,
-        buffer: Buffer,
-        when: When,
-    ) -> (Status, Result) {
+    unsafe fn receive_posted(&self, me: &Endpoint, pattern: Envelope, buffer: Buffer, when: When) -> Outcome {
         let thread = weft_sched::current();
         let suspends = when == When::Parks && thread.can_suspend() && me.is_owner(thread);
         let operation = if suspends { Operation::owed_to(buffer, thread) } else { Operation::new(buffer) };
@@ -564,7 +569,7 @@ impl Engine {
                 self.wait(me, &operation);
             }
         }
-        operation.received()
+        operation.outcome()
     }
 
     /// Fails what was just posted if it waits for a node process that is lost. Whoever notes a loss fails what was posted
@@ -649,7 +654,7 @@ impl Engine {
         }
         me.note_posted(&state);
         drop(state);
-        let outcome = Outcome { cancelled: true, source: MPI_ANY_SOURCE, tag: MPI_ANY_TAG, ..Outcome::SENT };
+        let outcome = Outcome::cancelled(MPI_ANY_SOURCE, MPI_ANY_TAG);
         if operation.complete(outcome) {
             crate::requests::release_detached(operation);
         }
@@ -669,14 +674,14 @@ impl Endpoint {
         mut state: LockGuard<'a, State>,
         pattern: &Envelope,
         buffer: &Buffer,
-    ) -> core::result::Result<(Status, Result), LockGuard<'a, State>> {
+    ) -> core::result::Result<Outcome, LockGuard<'a, State>> {
         if let Some((envelope, message)) = state.unexpected.take(pattern) {
             // SAFETY: the caller's promise.
             return Ok(unsafe { self.take_message(engine, state, envelope, message, buffer) });
         }
         // SAFETY: the caller's promise.
         match unsafe { self.take_from_rings(&mut state, pattern, buffer) } {
-            Some((envelope, bytes)) => Ok(received(&outcome(&envelope, bytes), buffer.bytes)),
+            Some((envelope, bytes)) => Ok(outcome(&envelope, bytes)),
             None => Err(state),
         }
     }
@@ -692,7 +697,7 @@ impl Endpoint {
         envelope: Envelope,
         message: Message,
         buffer: &Buffer,
-    ) -> (Status, Result) {
+    ) -> Outcome {
         let bytes = message.bytes;
         self.note_unexpected(&state);
         match message.payload {
@@ -715,7 +720,7 @@ impl Endpoint {
                 // SAFETY: the caller's promise; the operation stays here until it is complete.
                 unsafe { engine.fetch(self, envelope, bytes, far, &operation) };
                 engine.wait(self, &operation);
-                return operation.received();
+                return operation.outcome();
             }
             Payload::FarInline { node, ref data } => {
                 drop(state);
@@ -765,7 +770,7 @@ impl Endpoint {
                 state.pool.give_back(block);
             }
         }
-        received(&outcome(&envelope, bytes), buffer.bytes)
+        outcome(&envelope, bytes)
     }
 
     /// Drains all rings on behalf of a receiver that sleeps.
@@ -777,7 +782,7 @@ impl Endpoint {
 }
 
 pub(crate) fn outcome(envelope: &Envelope, bytes: u64) -> Outcome {
-    Outcome { source: envelope.source, tag: envelope.tag, bytes, cancelled: false, failed: false }
+    Outcome::received(envelope.source, envelope.tag, bytes)
 }
 
 pub(crate) fn envelope_of(header: &Header) -> Envelope {

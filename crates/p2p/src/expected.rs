@@ -16,11 +16,9 @@
 use crate::endpoint::{Endpoint, Reference};
 use crate::engine::Engine;
 use crate::matching::Envelope;
-use crate::operation::{Buffer, Operation};
+use crate::operation::{Buffer, Operation, Outcome};
 use core::cell::Cell;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use weft_base::Result;
-use weft_base::abi::Status;
 use weft_transport::Nodes;
 
 /// What a rank's own thread expects; see the module's page.
@@ -35,8 +33,8 @@ pub(crate) type Expectation = AtomicPtr<Expected>;
 
 /// How a look for an expected message ended.
 pub(crate) enum Look {
-    /// The message is in the buffer.
-    Found((Status, Result)),
+    /// The message is in the buffer; what became of the receive.
+    Found(Outcome),
     /// The receive must be posted. Whether it is worthwhile to go on looking then.
     Post { looks: bool },
 }
@@ -115,6 +113,6 @@ impl Engine {
         if !operation.is_done() {
             self.wait(me, operation);
         }
-        Look::Found(operation.received())
+        Look::Found(operation.outcome())
     }
 }

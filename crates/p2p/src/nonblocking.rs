@@ -16,7 +16,10 @@ use weft_base::{Error, Result, abi};
 use weft_datatype::Datatype;
 
 /// What a receive from `MPI_PROC_NULL` gives.
-pub(crate) const NOTHING: Outcome = Outcome { source: MPI_PROC_NULL, tag: MPI_ANY_TAG, ..Outcome::SENT };
+pub(crate) const NOTHING: Outcome = Outcome::received(MPI_PROC_NULL, MPI_ANY_TAG, 0);
+
+/// What a cancelled send gives.
+pub(crate) const SEND_CANCELLED: Outcome = Outcome::cancelled(MPI_PROC_NULL, MPI_ANY_TAG);
 
 /// The other side of a persistent operation.
 #[derive(Clone, Copy)]
@@ -347,7 +350,7 @@ impl Engine {
         }
         endpoint.note_unexpected(&state);
         drop(state);
-        if operation.complete(Outcome { cancelled: true, ..NOTHING }) {
+        if operation.complete(SEND_CANCELLED) {
             release_detached(operation);
         }
     }

@@ -127,7 +127,8 @@ impl Engine {
     pub unsafe fn mrecv(&self, me: &Endpoint, matched: Matched, buffer: &Buffer) -> (Status, Result) {
         let Matched { envelope, message, .. } = matched;
         // SAFETY: the caller's promise.
-        unsafe { me.take_message(self, me.lock(), envelope, message, buffer) }
+        let outcome = unsafe { me.take_message(self, me.lock(), envelope, message, buffer) };
+        received(&outcome, buffer.bytes)
     }
 }
 

@@ -635,7 +635,7 @@ impl Requests {
             Kind::Send { .. } => {
                 let mut status = Status::empty();
                 let outcome = slot.operation.outcome();
-                status.set_cancelled(outcome.cancelled);
+                status.set_cancelled(outcome.is_cancelled());
                 (status, outcome.sent())
             }
             Kind::Receive | Kind::Pair { .. } => {

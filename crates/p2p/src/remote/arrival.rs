@@ -9,8 +9,7 @@ use crate::checking::{self, Kept, Origin, WRITTEN};
 use crate::endpoint::{Endpoint, Message, Payload, Reference, State};
 use crate::engine::{Engine, finish, outcome};
 use crate::matching::Envelope;
-use crate::nonblocking::NOTHING;
-use crate::operation::Outcome;
+use crate::nonblocking::SEND_CANCELLED;
 use crate::pool::Block;
 use std::sync::atomic::Ordering;
 use weft_sync::LockGuard;
@@ -163,7 +162,7 @@ impl Engine {
                 }
                 let entry = table.remove(send).expect("found above");
                 drop(table);
-                end(entry.operation().get(), Outcome { cancelled: true, ..NOTHING });
+                end(entry.operation().get(), SEND_CANCELLED);
             }
             Frame::Credit => {}
         }

@@ -98,7 +98,7 @@ pub(crate) fn lost() -> Error {
 
 /// What is left of an operation whose peer is lost.
 pub(crate) fn failed(envelope: &Envelope) -> Outcome {
-    Outcome { source: envelope.source, tag: envelope.tag, bytes: 0, cancelled: false, failed: true }
+    Outcome::failed(envelope.source, envelope.tag)
 }
 
 /// A send with its data at its sender.

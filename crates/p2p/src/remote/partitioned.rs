@@ -295,7 +295,7 @@ impl FarReceive {
 
     /// Posts the receives of the round once, when the opening is there.
     fn post(&self) {
-        if !self.opening.is_done() || self.opening.outcome().failed {
+        if !self.opening.is_done() || self.opening.outcome().is_failed() {
             return;
         }
         if self.round.compare_exchange(STARTED, POSTED, Ordering::AcqRel, Ordering::Relaxed).is_err() {
@@ -360,7 +360,7 @@ impl FarReceive {
             }
             if self.opening.is_done() {
                 // Another thread is posting, and will wake this one; or the opening will never come.
-                return self.opening.outcome().failed;
+                return self.opening.outcome().is_failed();
             }
             match waiter {
                 Some(waiter) if !self.opening.register(waiter) => {}
