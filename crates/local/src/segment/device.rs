@@ -21,7 +21,7 @@ use super::wire;
 
 /// How often a process looks whether the one it watches lives.
 const WATCH: Duration = Duration::from_millis(100);
-/// How many polls in vain come between two looks at the clock.
+/// How many polls come between two looks at the clock, if the last of them was in vain.
 const CALM: u32 = 4096;
 /// How long a sleep lasts at most where nobody says that there is room again.
 const NAP: Duration = Duration::from_millis(1);
@@ -120,7 +120,8 @@ pub struct SegmentDevice {
     waiting_count: AtomicU32,
     /// Deaths that have been dealt with.
     deaths: AtomicU32,
-    calm: AtomicU32,
+    /// Counts polls.
+    polls: AtomicU32,
     /// Counts how often something was delivered.
     heard: AtomicU32,
     watched: AtomicU64,
@@ -180,7 +181,7 @@ impl SegmentDevice {
             waiting: Lock::default(),
             waiting_count: AtomicU32::new(0),
             deaths: AtomicU32::new(0),
-            calm: AtomicU32::new(0),
+            polls: AtomicU32::new(0),
             heard: AtomicU32::new(0),
             watched: AtomicU64::new(clock::now_ns()),
             sleepers: Lock::new(0),
@@ -579,11 +580,11 @@ impl Device for SegmentDevice {
 
     #[inline]
     fn poll(&self, handler: &dyn Handler) -> bool {
+        let polls = self.polls.load(Ordering::Relaxed).wrapping_add(1);
+        self.polls.store(polls, Ordering::Relaxed);
         let ready = self.is_ready();
         if !ready && self.waiting_count.load(Ordering::Relaxed) == 0 {
-            let calm = self.calm.load(Ordering::Relaxed).wrapping_add(1);
-            self.calm.store(calm, Ordering::Relaxed);
-            if calm.is_multiple_of(CALM) {
+            if polls.is_multiple_of(CALM) {
                 self.watch();
             }
             return false;
@@ -662,6 +663,12 @@ impl Device for SegmentDevice {
         if peer < self.map.shape.nodes && peer != self.map.node {
             self.call(peer);
         }
+    }
+
+    /// The thread that polls where no rank does would get in the way: if it loses its core while it holds what ranks need, they
+    /// wait until it has one again, mostly 4 ms.
+    fn polls(&self) -> Option<u32> {
+        Some(self.polls.load(Ordering::Relaxed))
     }
 
     fn is_crowded(&self) -> bool {

@@ -68,6 +68,20 @@ fn conforms_by_mailbox() {
     conformance::sleep_and_arrivals(&few(2));
 }
 
+/// Who polls beside the ranks goes by it.
+#[test]
+fn all_polls_are_counted() {
+    let devices = attach_all(2, Options::default());
+    let [first, second] = &devices[..] else { unreachable!() };
+    let before = first.polls().expect("counted");
+    first.poll(&Nobody);
+    second.send(0, Channel::PointToPoint, b"header", b"").expect("room");
+    first.poll(&Nobody);
+    first.poll(&Nobody);
+    assert_eq!(first.polls(), Some(before.wrapping_add(3)), "whether something was there or not");
+    assert_eq!(second.polls().map(|polls| polls > 1), Some(false), "each process counts its own");
+}
+
 #[test]
 fn who_lingers_sees_what_arrives() {
     let linger_of = |devices: u32| {
