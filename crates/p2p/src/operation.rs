@@ -630,11 +630,10 @@ pub(crate) fn received(outcome: &Outcome, capacity: u64) -> (Status, Result) {
 
 #[cold]
 fn received_otherwise(outcome: &Outcome, capacity: u64) -> Result {
-    match () {
-        () if outcome.is_cancelled() => Ok(()),
-        () if outcome.is_failed() => Err(crate::remote::lost()),
-        () => Err(truncated(outcome, capacity)),
+    if outcome.is_cancelled() {
+        return Ok(());
     }
+    Err(if outcome.is_failed() { crate::remote::lost() } else { truncated(outcome, capacity) })
 }
 
 fn truncated(outcome: &Outcome, capacity: u64) -> Error {
