@@ -8,12 +8,14 @@ use crate::link::BULK;
 use crate::{Card, Listener, NetConfig, TcpDevice};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use weft_base::say;
 use weft_transport::{
-    Arriving, Capabilities, Channel, Device, Handler, Node, Placement, Refusal, conformance,
+    Arriving, Capabilities, Channel, Device, Handler, Leaving, MAX_HEADER, Node, Placement, Refusal,
+    conformance,
 };
 
 const SECRET: [u8; 32] = [42; 32];
@@ -263,6 +265,29 @@ fn is_undisturbed(devices: &[TcpDevice]) {
         until(devices, &notes, node, devices.len() - 1);
         assert!(notes[node].all().iter().all(|text| text.starts_with("hello")), "{:?}", notes[node].all());
     }
+}
+
+/// Nothing is begun before each of them has been looked at.
+#[test]
+fn messages_one_of_which_is_too_long_leave_a_connection_as_it_was() {
+    let devices = devices(2);
+    let heard = notes(&devices);
+    devices[0].send(1, CHANNEL, b"first", b"").expect("room");
+    until(&devices, &heard, 1, 1);
+    let payload = vec![0; devices[0].capabilities(1).eager + 1];
+    let fine = Leaving { header: b"fine", payload: b"" };
+    for bad in
+        [Leaving { header: &[0; MAX_HEADER + 1], payload: b"" }, Leaving { header: b"", payload: &payload }]
+    {
+        for several in [[bad, fine], [fine, bad]] {
+            let sent = catch_unwind(AssertUnwindSafe(|| devices[0].send_all(1, CHANNEL, &several)));
+            assert!(sent.is_err(), "that is no message");
+            assert!(devices[0].link(1, CHANNEL).out.lock().is_clear(), "somebody seems to send");
+        }
+    }
+    devices[0].send(1, CHANNEL, b"second", b"").expect("room");
+    until(&devices, &heard, 1, 2);
+    assert_eq!(heard[1].all(), ["first from 0", "second from 0"]);
 }
 
 /// However long the row of messages that come on one connection, and without a poll in vain.

@@ -342,8 +342,8 @@ impl Device for TcpDevice {
     }
 
     fn send(&self, to: Node, channel: Channel, header: &[u8], payload: &[u8]) -> Result<(), Refusal> {
-        let peer = self.peer(to, header)?;
-        assert!(payload.len() <= self.config.eager, "a payload of {} bytes", payload.len());
+        self.check(header, payload);
+        let peer = self.peer(to)?;
         let link = &peer.links[channel as usize];
         if let Some(socket) = self.claim(peer, link, payload.len() >= BULK)? {
             let taking = link.take_up(payload.len());
@@ -371,7 +371,8 @@ impl Device for TcpDevice {
         bytes: u64,
         token: u64,
     ) -> Result<(), Refusal> {
-        let peer = self.peer(to, header)?;
+        self.check(header, &[]);
+        let peer = self.peer(to)?;
         self.queue(to, channel, peer, || Item::memory(header, address, bytes, token), (0, bytes))
     }
 
