@@ -180,6 +180,7 @@ impl TcpDevice {
             self.note_stream(&link.is_blocked, blocked);
             let flags = if blocked { QUIET | epoll::EventFlags::OUT } else { QUIET };
             let data = epoll::EventData::new_u64(index(to, channel).into());
+            self.watch_all();
             let _ = epoll::modify(&self.epoll, socket, data, flags);
         }
     }
