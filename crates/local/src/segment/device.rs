@@ -263,6 +263,12 @@ impl SegmentDevice {
         self.own.pairs_taken.store(self.map.shape.pairs, Ordering::Relaxed);
     }
 
+    /// Does as a thread does that sends to a peer, as long as the result lives.
+    #[cfg(test)]
+    pub(crate) fn hold_sending_to(&self, peer: Node) -> weft_sync::LockGuard<'_, Outgoing> {
+        self.peers[peer as usize].outgoing.lock()
+    }
+
     // --- bells -----------------------------------------------------------------------------------------------------
 
     /// Wakes a peer that sleeps beside what was just published.
@@ -316,14 +322,19 @@ impl SegmentDevice {
         self.waiting_count.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Goes on with what was started, and reports what is out.
+    /// Goes on with what was started, and reports what is out. A peer to whom another thread sends is left to a later call: the
+    /// caller receives for the whole process, and a long message takes time. (A thread that waited here and lost its core kept
+    /// everybody from receiving for a tick of the kernel.)
     #[cold]
     fn go_on(&self, handler: &dyn Handler) -> bool {
         let list = core::mem::take(&mut *self.waiting.lock());
         let mut moved = false;
         let mut tokens = Vec::new();
         for &peer in &list {
-            let mut outgoing = self.peers[peer as usize].outgoing.lock();
+            let Some(mut outgoing) = self.peers[peer as usize].outgoing.try_lock() else {
+                self.waiting.lock().push(peer);
+                continue;
+            };
             let went = outgoing.go_on(&self.map, &self.blocks, &mut tokens);
             let stays = outgoing.is_waiting();
             outgoing.listed = stays;

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use weft_sys::shared::Mapping;
@@ -80,6 +80,28 @@ fn all_polls_are_counted() {
     first.poll(&Nobody);
     assert_eq!(first.polls(), Some(before.wrapping_add(3)), "whether something was there or not");
     assert_eq!(second.polls().map(|polls| polls > 1), Some(false), "each process counts its own");
+}
+
+/// Who polls receives for everybody, and nobody else may meanwhile.
+#[test]
+fn a_poll_does_not_wait_for_who_sends() {
+    let devices = attach_all(2, Options::default());
+    let [first, second] = &devices[..] else { unreachable!() };
+    let payload = vec![0; first.capabilities(1).eager];
+    while first.send(1, Channel::PointToPoint, b"header", &payload).is_ok() {}
+    while second.poll(&Nobody) {}
+    std::thread::scope(|scope| {
+        let sending = first.hold_sending_to(1);
+        let poll = scope.spawn(|| first.poll(&Nobody));
+        let begin = Instant::now();
+        while !poll.is_finished() && begin.elapsed() < Duration::from_secs(10) {
+            std::thread::yield_now();
+        }
+        let ended = poll.is_finished();
+        drop(sending);
+        assert!(ended, "a poll waits until another thread has sent");
+    });
+    assert!(first.poll(&Nobody), "a later one finds that there is room");
 }
 
 #[test]
