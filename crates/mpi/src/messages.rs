@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use weft_base::abi::{self, Count};
 use weft_base::constants::*;
 use weft_base::handle::Kind;
+use weft_base::settings::is_checking;
 use weft_base::table::Table;
 use weft_base::{Error, Out, Result, Subject};
 use weft_datatype::Datatype;
@@ -32,7 +33,12 @@ impl Messages {
         let engine: &'static Engine = ENGINE.get_or_init(|| {
             weft_p2p::on_unheard_error(end_job);
             match nodes::nodes() {
-                Some(nodes) => Engine::spread(nodes, Limits::default()),
+                Some(nodes) => {
+                    if nodes.places().ranks(nodes.node()).len() == 1 && !is_checking() {
+                        weft_p2p::reserve(process.main_thread);
+                    }
+                    Engine::spread(nodes, Limits::default())
+                }
                 None => Box::leak(Box::new(Engine::new(host::host().size(), Limits::default()))),
             }
         });

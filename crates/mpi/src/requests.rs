@@ -8,7 +8,7 @@ use core::ffi::c_int;
 use weft_base::abi::{self, Status};
 use weft_base::constants::*;
 use weft_base::{Error, In, Named, Out, Result};
-use weft_p2p::{Completion, note_failure, note_success};
+use weft_p2p::{Completion, Ended, note_failure, note_success};
 
 const REQUESTS: &str = "array_of_requests";
 
@@ -154,6 +154,13 @@ impl Statuses {
         self.count += 1;
     }
 
+    /// Stores the status of a message that went well.
+    #[inline]
+    fn add_message(&mut self, source: c_int, tag: c_int, bytes: u64) {
+        store_status_at(self.array, self.count, Status { source, tag, ..Status::of(bytes, false) });
+        self.count += 1;
+    }
+
     /// Reports errors as the standard wants it: if there is one, every status says how its operation ended.
     fn end(self) -> Result {
         if self.failures.is_empty() { Ok(()) } else { Err(self.in_status()) }
@@ -224,26 +231,26 @@ pub fn test(request: Out<abi::Request>, flag: Out<c_int>, status: Out<Status>) -
 pub fn waitall(count: c_int, requests: Out<abi::Request>, statuses: Out<Status>) -> Result {
     let count = array(count, requests.is_null(), "count")?;
     let call = Call::new()?;
-    let get = |i| requests.get_at(i);
-    let waited = call.messages.engine.wait_for_all(call.messages.endpoint, count, get);
-    waited.map_err(|error| place(error, count, get))?;
     end_all(&call, count, requests, statuses)
 }
 
-/// Ends requests that are complete.
+/// Waits for requests and ends them.
 #[inline]
 fn end_all(call: &Call, count: usize, requests: Out<abi::Request>, statuses: Out<Status>) -> Result {
     let mut statuses = Statuses::new(statuses);
     let (engine, me) = (call.messages.engine, call.messages.endpoint);
-    engine.end_all(
-        me,
-        count,
-        |i| requests.get_at(i),
-        |i, completion| {
+    let get = |i| requests.get_at(i);
+    let ended = engine.end_all(me, count, get, |i, ended| match ended {
+        Ended::Well { source, tag, bytes } => {
+            requests.set_at(i, MPI_REQUEST_NULL);
+            statuses.add_message(source, tag, bytes);
+        }
+        Ended::Otherwise(completion) => {
             requests.set_at(i, completion.handle);
             statuses.add(completion);
-        },
-    )?;
+        }
+    });
+    ended.map_err(|error| place(error, count, get))?;
     statuses.end()
 }
 

@@ -10,11 +10,12 @@ use crate::operation::{Buffer, Operation};
 use crate::pool::{Block, Pool};
 use crate::remote::Far;
 use crate::requests::Requests;
+use crate::solo;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use weft_local::{Header, MEMORY, OFFER, PAYLOAD, Ring};
 use weft_sched::{Life, Thread};
-use weft_sync::{CachePadded, Lock, LockGuard};
+use weft_sync::{CachePadded, Lock, LockGuard, Section};
 use weft_transport::Node;
 
 /// The address of an operation in matching. Valid until the operation is complete; who takes it out of matching
@@ -219,7 +220,18 @@ impl Endpoint {
 
     #[inline]
     pub(crate) fn lock(&self) -> LockGuard<'_, State> {
+        solo::meet();
         self.state.lock()
+    }
+
+    /// As [`Endpoint::lock`], without an atomic operation inside a section.
+    #[inline]
+    pub(crate) fn lock_in(&self, section: &Section<'_>) -> LockGuard<'_, State> {
+        if !section.is_inside() {
+            return self.lock();
+        }
+        // SAFETY: all others lock by `lock`, which meets.
+        unsafe { self.state.lock_in(section) }
     }
 
     // ---- sleep ----
@@ -543,8 +555,12 @@ impl Endpoint {
     /// Takes the oldest posted receive that matches a message out of matching; if there is none, gives the lock, under
     /// which the message can be queued.
     #[inline]
-    pub(crate) fn take_posted(&self, envelope: &Envelope) -> Result<Reference, LockGuard<'_, State>> {
-        let mut state = self.lock();
+    pub(crate) fn take_posted(
+        &self,
+        envelope: &Envelope,
+        section: &Section<'_>,
+    ) -> Result<Reference, LockGuard<'_, State>> {
+        let mut state = self.lock_in(section);
         let Some((_, receive)) = state.posted.take(envelope) else { return Err(state) };
         self.note_posted(&state);
         Ok(receive)

@@ -36,6 +36,7 @@ use crate::expected::Look;
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, Outcome, received};
 use crate::remote::Remote;
+use crate::solo;
 use std::sync::OnceLock;
 use std::sync::atomic::{Ordering, fence};
 use weft_base::abi::Status;
@@ -43,8 +44,8 @@ use weft_base::settings::{self, is_checking};
 use weft_base::{Result, constants::*};
 use weft_local::{Header, PAYLOAD};
 use weft_sched::Thread;
-use weft_sync::LockGuard;
 use weft_sync::facade::pause;
+use weft_sync::{LockGuard, Section};
 use weft_transport::{Channel, Node, Nodes};
 
 /// Bounds of the protocols, the same for all ranks of a job.
@@ -587,8 +588,10 @@ impl Engine {
     /// As [`Engine::receive`], and the operation stays where it is until it is complete.
     #[inline]
     pub(crate) unsafe fn start_receive(&self, me: &Endpoint, pattern: Envelope, operation: &Operation) {
-        let mut state = me.lock();
+        let section = solo::enter();
+        let mut state = me.lock_in(&section);
         if !state.unexpected.is_empty() || me.has_rings() {
+            drop(section);
             // SAFETY: the caller's promise.
             match unsafe { self.start_with_arrived(me, state, &pattern, operation) } {
                 Some(still) => state = still,
@@ -792,7 +795,13 @@ pub(crate) fn envelope_of(header: &Header) -> Envelope {
 /// Completes an operation that left matching, and frees its request if nobody will.
 #[inline]
 pub(crate) fn finish(operation: &Operation, envelope: &Envelope, bytes: u64) {
-    if operation.complete(outcome(envelope, bytes)) {
+    finish_in(operation, envelope, bytes, &Section::outside());
+}
+
+/// As [`finish`], without an atomic operation inside a section.
+#[inline]
+pub(crate) fn finish_in(operation: &Operation, envelope: &Envelope, bytes: u64, section: &Section<'_>) {
+    if operation.complete_in(outcome(envelope, bytes), section) {
         crate::requests::release_detached(operation);
     }
 }

@@ -21,6 +21,7 @@ mod probe;
 pub mod remote;
 mod requests;
 mod signal;
+mod solo;
 mod split;
 mod transfer;
 mod wait;
@@ -34,6 +35,9 @@ pub use nonblocking::{Persistent, collective_cancelled};
 pub use operation::Buffer;
 pub use partitioned::Parts;
 pub use probe::Matched;
-pub use requests::{COMPLETED_COLLECTIVE, Completion, Requests, Work, is_memoryless, on_unheard_error};
+pub use requests::{
+    COMPLETED_COLLECTIVE, Completion, Ended, Requests, Work, is_memoryless, on_unheard_error,
+};
 pub use signal::Signal;
+pub use solo::reserve;
 pub use wait::{note_failure, note_success};

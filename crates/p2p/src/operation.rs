@@ -11,6 +11,7 @@
 #![allow(unsafe_code)]
 
 use crate::matching::Position;
+use crate::solo;
 use crate::transfer::Transfer;
 use crate::word::{Completed, Registered, Word};
 use core::cell::UnsafeCell;
@@ -21,6 +22,7 @@ use weft_base::site::{self, Site};
 use weft_base::{Error, Result};
 use weft_datatype::Datatype;
 use weft_sched::Thread;
+use weft_sync::Section;
 use weft_sync::invitation::End;
 
 /// A user's buffer: an address, a number of elements, and their type.
@@ -249,7 +251,7 @@ impl Buffer {
 
 /// What became of an operation: two words, so that it is written, read and handed on as such. One core that writes it in pieces
 /// and reads it as a whole soon after waits for the pieces to reach its cache.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Outcome {
     /// Source and tag.
     from: u64,
@@ -311,6 +313,13 @@ impl Outcome {
     #[inline]
     pub fn is_failed(&self) -> bool {
         self.length & FAILED != 0
+    }
+
+    /// Returns the length of a message that went whole into a buffer of `capacity` bytes.
+    #[inline]
+    pub(crate) fn fits(&self, capacity: u64) -> Option<u64> {
+        // What ended otherwise has a length that no buffer has.
+        (self.length <= capacity.min(FAILED - 1)).then_some(self.length)
     }
 
     /// Returns the result of a send.
@@ -434,6 +443,7 @@ impl Operation {
     }
 
     /// Prepares an operation that nobody else knows for another use.
+    #[inline(always)]
     pub(crate) fn reset(&self, buffer: Buffer) {
         // SAFETY: the caller owns all of it: it is not in progress.
         let (fields, place) = unsafe { (&mut *self.fields.get(), &mut *self.buffer.get()) };
@@ -454,6 +464,13 @@ impl Operation {
     pub(crate) fn buffer(&self) -> Buffer {
         // SAFETY: the buffer is not written while the operation is in progress.
         unsafe { *self.buffer.get() }
+    }
+
+    /// Returns the length of the buffer; as [`Operation::buffer`].
+    #[inline]
+    pub(crate) fn capacity(&self) -> u64 {
+        // SAFETY: as there.
+        unsafe { (*self.buffer.get()).bytes }
     }
 
     /// Copies between this operation, taken out of matching, and a buffer of the caller: all of `source` that fits
@@ -533,13 +550,21 @@ impl Operation {
     #[inline]
     #[must_use]
     pub(crate) fn complete(&self, outcome: Outcome) -> bool {
+        self.complete_in(outcome, &Section::outside())
+    }
+
+    /// As [`Operation::complete`], without an atomic operation inside a section.
+    #[inline]
+    #[must_use]
+    pub(crate) fn complete_in(&self, outcome: Outcome, section: &Section<'_>) -> bool {
         // SAFETY: the completer owns the fields (module page).
         unsafe { (*self.fields.get()).outcome = outcome };
         if let Some(thread) = self.word.owed() {
             self.pay(thread);
             return false;
         }
-        match self.word.complete() {
+        // Others change the word after they met.
+        match self.word.complete(section.is_inside()) {
             Completed::Alone => false,
             Completed::Detached => true,
             Completed::Awaited(thread) => {
@@ -576,6 +601,7 @@ impl Operation {
     /// Two threads that wait for one request are an error of the program; the one displaced here is woken, so that it
     /// registers again and neither sleeps for ever.
     pub(crate) fn register(&self, waiter: &'static Thread) -> bool {
+        solo::meet();
         match self.word.register(core::ptr::from_ref(waiter) as usize) {
             Registered::Alone => true,
             Registered::Displaced(other) => {
@@ -588,11 +614,13 @@ impl Operation {
 
     /// Takes the calling thread's name back.
     pub(crate) fn deregister(&self, waiter: &'static Thread) {
+        solo::meet();
         self.word.deregister(core::ptr::from_ref(waiter) as usize);
     }
 
     /// Leaves the operation to its completer. Returns false if it is complete already.
     pub(crate) fn detach(&self) -> bool {
+        solo::meet();
         self.word.detach()
     }
 
@@ -619,11 +647,9 @@ pub(crate) fn received(outcome: &Outcome, capacity: u64) -> (Status, Result) {
     // At once, not by changes: whoever copies what was just changed in parts waits for them.
     let status =
         Status { source: outcome.source(), tag: outcome.tag(), ..Status::of(bytes, outcome.is_cancelled()) };
-    // What ended otherwise has a length that no buffer has.
-    let result = if outcome.length <= capacity.min(FAILED - 1) {
-        Ok(())
-    } else {
-        received_otherwise(outcome, capacity)
+    let result = match outcome.fits(capacity) {
+        Some(_) => Ok(()),
+        None => received_otherwise(outcome, capacity),
     };
     (status, result)
 }

@@ -14,12 +14,17 @@
 //! Other chapters put their own kind of request behind the same handle as [`Work`].
 #![allow(unsafe_code)]
 
+mod ending;
+
 use crate::checking::Pending;
 use crate::engine::Mode;
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, received};
+use crate::solo;
 use core::any::Any;
 use core::cell::UnsafeCell;
+pub use ending::Ended;
+pub(crate) use ending::Ending;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use weft_base::abi::{self, Status};
@@ -29,7 +34,7 @@ use weft_base::settings::is_checking;
 use weft_base::{Error, Result};
 use weft_datatype::Datatype;
 use weft_sched::Thread;
-use weft_sync::{Lock, LockGuard};
+use weft_sync::{Lock, LockGuard, Section};
 
 /// A request that is not a send or a receive: a generalized request, a nonblocking collective.
 pub trait Work: Send + Sync {
@@ -293,7 +298,7 @@ impl Slot {
         let content = unsafe { core::mem::replace(&mut *self.content.get(), Content::NOTHING) };
         self.tag.store(tag(following(self.generation()), FREE), Ordering::Release);
         // SAFETY: the table outlives its slots.
-        unsafe { &*self.owner }.free.lock().indices.push(self.index);
+        unsafe { &*self.owner }.lock_free().indices.push(self.index);
         drop(content);
     }
 }
@@ -363,6 +368,20 @@ impl Requests {
         }
     }
 
+    fn lock_free(&self) -> LockGuard<'_, FreeList> {
+        solo::meet();
+        self.free.lock()
+    }
+
+    #[inline]
+    fn lock_free_in(&self, section: &Section<'_>) -> LockGuard<'_, FreeList> {
+        if !section.is_inside() {
+            return self.lock_free();
+        }
+        // SAFETY: all others lock by `lock_free`, which meets.
+        unsafe { self.free.lock_in(section) }
+    }
+
     #[inline]
     pub(crate) fn slot(&self, index: usize) -> Option<&Slot> {
         let (chunk, offset) = place(index);
@@ -422,23 +441,47 @@ impl Requests {
         free.length += size;
     }
 
+    /// Takes a slot that is free, and notes its communicator.
+    #[inline(always)]
+    fn take_free(&self, comm: abi::Comm) -> &Slot {
+        let section = solo::enter();
+        let mut free = self.lock_free_in(&section);
+        if free.indices.is_empty() {
+            self.grow(&mut free);
+        }
+        free.created += 1;
+        let (index, order) = (free.indices.pop().expect("just grown"), free.created);
+        drop(free);
+        drop(section);
+        let slot = self.slot(index as usize).expect("an index of the free list");
+        slot.order.store(order, Ordering::Relaxed);
+        slot.comm.store(comm.0, Ordering::Relaxed);
+        debug_assert!(slot.content().is_bare(), "a free slot that owns something");
+        slot
+    }
+
+    /// As [`Requests::create`], for an active send or receive that owns nothing, in a program that is not checked. Inlined,
+    /// and word by word: what is put together in memory and then copied waits for itself.
+    #[inline(always)]
+    pub(crate) fn create_bare(&self, kind: Kind, comm: abi::Comm, buffer: Buffer) -> &Slot {
+        let slot = self.take_free(comm);
+        // SAFETY: the slot is free and ours alone, and what it holds is bare, as what is put there.
+        unsafe {
+            let content = slot.content.get();
+            (&raw mut (*content).kind).write(kind);
+            (*content).comm = comm;
+        }
+        slot.operation.reset(buffer);
+        slot.tag.store(tag(slot.generation(), BARE), Ordering::Release);
+        slot
+    }
+
     /// Makes a request; its operation is reset, and nobody knows its handle yet.
     ///
     /// The buffer's datatype is the content's if there is one.
     pub(crate) fn create(&self, content: Content, mut buffer: Buffer, active: bool) -> &Slot {
-        let (index, order) = {
-            let mut free = self.free.lock();
-            if free.indices.is_empty() {
-                self.grow(&mut free);
-            }
-            free.created += 1;
-            (free.indices.pop().expect("just grown"), free.created)
-        };
-        let slot = self.slot(index as usize).expect("an index of the free list");
-        slot.order.store(order, Ordering::Relaxed);
-        slot.comm.store(content.comm.0, Ordering::Relaxed);
-        debug_assert!(slot.content().is_bare(), "a free slot that owns something");
-        // SAFETY: the slot is free and its index is ours alone; what is overwritten is bare.
+        let slot = self.take_free(content.comm);
+        // SAFETY: the slot is free and ours alone; what is overwritten is bare.
         let content = unsafe {
             slot.content.get().write(content);
             &mut *slot.content.get()
@@ -453,7 +496,7 @@ impl Requests {
         }
         slot.operation.reset(buffer);
         if is_checking() {
-            self.pending.add(index);
+            self.pending.add(slot.index);
             if active {
                 self.note_begin(slot, buffer);
             }
@@ -551,6 +594,7 @@ impl Requests {
 
     /// Gives back the request of work that is complete and was abandoned before.
     pub fn release_abandoned(&self, handle: abi::Request) {
+        solo::meet();
         if let Some(slot) = self.found(handle) {
             let generation = (handle.0 >> 32) as u64;
             let (from, to) = (tag(generation, ABANDONED), tag(generation, FREE));
@@ -655,7 +699,7 @@ impl Requests {
     /// Begins to end requests of a call that completes several.
     #[inline]
     pub(crate) fn ending(&self) -> Ending<'_> {
-        Ending { requests: self, free: None }
+        Ending::new(self)
     }
 
     /// Ends a complete request: frees it, or makes it inactive if it is persistent.
@@ -663,6 +707,7 @@ impl Requests {
     /// # Errors
     /// `MPI_ERR_REQUEST` if another thread was faster.
     pub(crate) fn end(&self, slot: &Slot, handle: abi::Request) -> Result<Completion> {
+        solo::meet();
         let generation = (handle.0 >> 32) as u64;
         let now = slot.tag.load(Ordering::Acquire);
         let from = if phase(now) == BARE { tag(generation, BARE) } else { tag(generation, ACTIVE) };
@@ -705,6 +750,7 @@ impl Requests {
     /// # Errors
     /// `MPI_ERR_REQUEST`
     pub fn free(&self, handle: abi::Request) -> Result {
+        solo::meet();
         match handle {
             COMPLETED_SEND => return Ok(()),
             COMPLETED_COLLECTIVE => return Err(still_active(handle)),
@@ -767,6 +813,7 @@ impl Requests {
     /// # Errors
     /// `MPI_ERR_REQUEST` if it is active already or not persistent.
     pub(crate) fn activate(&self, handle: abi::Request) -> Result<&Slot> {
+        solo::meet();
         if handle == MPI_REQUEST_NULL || is_memoryless(handle) {
             return Err(not_startable(handle, "it is not a persistent request"));
         }
@@ -784,7 +831,7 @@ impl Requests {
             )
             .map_err(|_| not_startable(handle, "it is active; complete it first"))?;
         // What is started now is posted now.
-        let mut free = self.free.lock();
+        let mut free = self.lock_free();
         free.created += 1;
         slot.order.store(free.created, Ordering::Relaxed);
         Ok(slot)
@@ -800,7 +847,7 @@ impl Requests {
 
     /// Returns the requests of a communicator, active or not.
     fn on(&self, comm: abi::Comm) -> impl Iterator<Item = &Slot> {
-        let length = if self.live() == 0 { 0 } else { self.free.lock().length };
+        let length = if self.live() == 0 { 0 } else { self.lock_free().length };
         (0..length).filter_map(|index| self.slot(index)).filter(move |slot| {
             phase(slot.tag.load(Ordering::Acquire)) != FREE && slot.comm.load(Ordering::Relaxed) == comm.0
         })
@@ -835,40 +882,8 @@ impl Requests {
 
     /// Returns the number of requests that are alive.
     pub fn live(&self) -> usize {
-        let free = self.free.lock();
+        let free = self.lock_free();
         free.length - free.indices.len()
-    }
-}
-
-/// Ends requests, one after the other, and takes the lock of the free list once for many.
-pub(crate) struct Ending<'a> {
-    requests: &'a Requests,
-    free: Option<LockGuard<'a, FreeList>>,
-}
-
-impl<'a> Ending<'a> {
-    /// Ends a request, if it is a send or receive that owns nothing and is complete; else nothing has happened.
-    #[inline(always)]
-    pub(crate) fn end_bare(&mut self, handle: abi::Request) -> Option<Completion> {
-        let slot = self.requests.find_bare(handle).filter(|slot| slot.operation.is_done())?;
-        let generation = (handle.0 >> 32) as u64;
-        let (from, to) = (tag(generation, BARE), tag(following(generation), FREE));
-        slot.tag.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).ok()?;
-        // Nobody takes the slot before its index is in the list.
-        let completion = Requests::completion(slot, Requests::outcome(slot), MPI_REQUEST_NULL);
-        if self.free.is_none() {
-            self.free = Some(self.requests.free.lock());
-        }
-        if let Some(free) = &mut self.free {
-            free.indices.push(slot.index);
-        }
-        Some(completion)
-    }
-
-    /// Lets go of the free list, before anything is done that may need it.
-    #[inline]
-    pub(crate) fn pause(&mut self) {
-        self.free = None;
     }
 }
 

@@ -7,7 +7,7 @@ use crate::endpoint::Endpoint;
 use crate::engine::Engine;
 use crate::operation::Operation;
 use crate::remote::Remote;
-use crate::requests::{Completion, Kind, Slot, is_memoryless};
+use crate::requests::{Completion, Ended, Kind, Slot, is_memoryless};
 use weft_base::constants::MPI_REQUEST_NULL;
 use weft_base::{Result, abi};
 use weft_sync::facade::pause;
@@ -183,37 +183,63 @@ impl Engine {
     ///
     /// # Errors
     /// `MPI_ERR_REQUEST`
-    #[inline]
     pub fn wait_for_all(&self, me: &Endpoint, count: usize, get: impl Fn(usize) -> abi::Request) -> Result {
+        let mut open: Vec<&Slot> = Vec::new();
+        for index in 0..count {
+            open.extend(me.requests().find_active(get(index))?);
+        }
+        self.wait_for_others(me, &open);
+        Ok(())
+    }
+
+    /// Waits until all of `count` requests are complete, and ends them in order; null and inactive ones give the empty
+    /// completion. None is ended if one is not a request.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST`
+    #[inline]
+    pub fn end_all(
+        &self,
+        me: &Endpoint,
+        count: usize,
+        get: impl Fn(usize) -> abi::Request,
+        mut each: impl FnMut(usize, Ended),
+    ) -> Result {
         let requests = me.requests();
         let mut open: Vec<&Slot> = Vec::new();
-        let mut has_work = false;
+        for index in 0..count {
+            let handle = get(index);
+            if is_memoryless(handle) || requests.find_bare(handle).is_some() {
+                continue;
+            }
+            open.extend(requests.find_active(handle)?);
+        }
+        if !open.is_empty() {
+            self.wait_for_others(me, &open);
+        }
+        let mut ending = requests.ending();
         for index in 0..count {
             let handle = get(index);
             if is_memoryless(handle) {
+                each(index, Ended::Otherwise(Completion::at_once(MPI_REQUEST_NULL)));
                 continue;
             }
-            let slot = if let Some(slot) = requests.find_bare(handle) {
-                if slot.operation.is_done() {
-                    continue;
+            let mut ended = ending.end_bare(handle);
+            if ended.is_none() {
+                // Ended while the next ones arrive. Who waits may need the list, and may call the program.
+                ending.pause();
+                if let Some(slot) = requests.find_bare(handle) {
+                    self.wait(me, &slot.operation);
+                    ended = ending.end_bare(handle);
                 }
-                slot
-            } else if let Some(slot) = requests.find_active(handle)? {
-                has_work |= matches!(slot.content().kind, Kind::Work(_));
-                slot
-            } else {
-                continue;
-            };
-            if open.is_empty() {
-                open.reserve(count - index);
             }
-            open.push(slot);
-        }
-        if has_work {
-            self.wait_for_work(me, &open);
-        } else {
-            // Waiting for one has mostly completed others, and each look costs calls of the kernel.
-            open.into_iter().for_each(|slot| self.wait_for_messages(me, slot));
+            match ended {
+                Some(ended) => each(index, ended),
+                None => {
+                    ending.pause();
+                    each(index, Ended::Otherwise(self.wait_request(me, handle)?));
+                }
+            }
         }
         Ok(())
     }
@@ -228,9 +254,9 @@ impl Engine {
         });
     }
 
-    /// Waits for requests some of which are other chapters' work.
+    /// Waits for requests that own something or are other chapters' work.
     #[inline(never)]
-    fn wait_for_work(&self, me: &Endpoint, open: &[&Slot]) {
+    fn wait_for_others(&self, me: &Endpoint, open: &[&Slot]) {
         let is_dependent =
             |slot: &&Slot| matches!(&slot.content().kind, Kind::Work(work) if !work.is_independent());
         // Sends and receives go on by themselves; other chapters' work may need this thread to advance it, so all of
@@ -240,48 +266,13 @@ impl Engine {
                 open.iter().filter(|slot| !self.is_complete(me, slot)).count() == 0
             });
         }
+        // Waiting for one has mostly completed others, and each look costs calls of the kernel.
         for slot in open {
             match &slot.content().kind {
                 Kind::Work(work) => work.wait(),
                 _ => self.wait_for_messages(me, slot),
             }
         }
-    }
-
-    /// Ends `count` requests that are complete, in order; null and inactive ones give the empty completion.
-    ///
-    /// # Errors
-    /// `MPI_ERR_REQUEST`
-    #[inline]
-    pub fn end_all(
-        &self,
-        me: &Endpoint,
-        count: usize,
-        get: impl Fn(usize) -> abi::Request,
-        mut each: impl FnMut(usize, Completion),
-    ) -> Result {
-        let mut ending = me.requests().ending();
-        for index in 0..count {
-            let handle = get(index);
-            if is_memoryless(handle) {
-                each(index, Completion::at_once(MPI_REQUEST_NULL));
-            } else if let Some(completion) = ending.end_bare(handle) {
-                each(index, completion);
-            } else {
-                // What ends may need the list, and may call the program.
-                ending.pause();
-                each(index, self.wait_request(me, handle)?);
-            }
-        }
-        Ok(())
-    }
-
-    /// Ends a request that is complete; null and inactive ones give the empty completion.
-    ///
-    /// # Errors
-    /// `MPI_ERR_REQUEST`
-    pub fn end_request(&self, me: &Endpoint, handle: abi::Request) -> Result<Completion> {
-        self.wait_request(me, handle)
     }
 
     /// Returns how a complete request ended, and leaves it (`MPI_Request_get_status`).

@@ -135,10 +135,17 @@ impl Word {
         self.0.store(DONE, Ordering::Release);
     }
 
-    /// Completes an operation that is not owed.
+    /// Completes an operation that is not owed. `is_alone` says that nobody else can change the word meanwhile.
     #[inline]
-    pub(crate) fn complete(&self) -> Completed {
-        match self.0.swap(DONE, Ordering::AcqRel) {
+    pub(crate) fn complete(&self, is_alone: bool) -> Completed {
+        let before = if is_alone {
+            let before = self.0.load(Ordering::Acquire);
+            self.0.store(DONE, Ordering::Release);
+            before
+        } else {
+            self.0.swap(DONE, Ordering::AcqRel)
+        };
+        match before {
             PENDING => Completed::Alone,
             DETACHED => Completed::Detached,
             DONE => unreachable!("completed twice"),

@@ -1,11 +1,11 @@
 //! Ending many requests in one call: those that own nothing the short way, all others the general one, in order.
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks)] // The tests are callers that promise their buffers.
 
-use weft_base::abi;
+use weft_base::abi::{self, Status};
 use weft_base::constants::*;
 use weft_datatype::Datatype;
 use weft_p2p::{
-    Buffer, COMPLETED_COLLECTIVE, Completion, Endpoint, Engine, Envelope, Limits, Mode, Persistent,
+    Buffer, COMPLETED_COLLECTIVE, Completion, Ended, Endpoint, Engine, Envelope, Limits, Mode, Persistent,
 };
 
 struct Rank {
@@ -41,9 +41,16 @@ impl Rank {
             self.me,
             requests.len(),
             |i| requests[i],
-            |i, completion| {
+            |i, how| {
                 assert_eq!(i, ended.len(), "in order");
-                ended.push(completion);
+                ended.push(match how {
+                    Ended::Otherwise(completion) => completion,
+                    Ended::Well { source, tag, bytes } => Completion {
+                        status: Status { source, tag, ..Status::of(bytes, false) },
+                        is_empty: false,
+                        ..Completion::empty(MPI_REQUEST_NULL)
+                    },
+                });
             },
         );
         (ended, result)
@@ -75,7 +82,6 @@ fn requests_of_all_kinds_end_in_order() {
 
     let [first, cut, derived] = receives;
     let all = [eager, first, MPI_REQUEST_NULL, cut, synchronous, COMPLETED_COLLECTIVE, derived, persistent];
-    rank.engine.wait_for_all(rank.me, all.len(), |i| all[i]).unwrap();
     let (ended, result) = rank.end_all(&all);
     result.unwrap();
     let tags: Vec<_> = ended.iter().map(|completion| completion.status.tag).collect();
@@ -111,6 +117,17 @@ fn a_request_ends_once_and_its_handle_never_comes_back() {
         assert_eq!(rank.engine.wait_for_all(rank.me, 1, |_| request).unwrap_err().class, MPI_ERR_REQUEST);
         assert_eq!(rank.me.requests().live(), 0);
     }
+}
+
+#[test]
+fn no_request_ends_if_one_is_none() {
+    let rank = Rank::new();
+    let (mut data, mut place) = ([1; 8], [0; 8]);
+    let request = rank.irecv(1, &mut place, None);
+    rank.isend(1, &mut data, Mode::Standard);
+    let (ended, result) = rank.end_all(&[request, abi::Request(77)]);
+    assert_eq!((ended.len(), result.unwrap_err().class), (0, MPI_ERR_REQUEST));
+    assert_eq!(rank.end_all(&[request]).0.len(), 1, "it is still there");
 }
 
 #[test]

@@ -128,7 +128,7 @@ impl Job {
 
     fn end(&self, rank: u32, request: abi::Request) -> Completion {
         assert!(self.is_complete(rank, request));
-        self.engine(rank).end_request(self.me(rank), request).unwrap()
+        self.engine(rank).wait_request(self.me(rank), request).unwrap()
     }
 
     fn poll(&self) {

@@ -13,10 +13,12 @@ impl Backoff {
     /// Pauses. After some rounds it yields the core to other kernel threads instead.
     pub fn wait(&mut self) {
         if cfg!(loom) || self.0 < 7 {
-            for _ in 0..1u32 << self.0.min(7) {
+            // A model's threads make progress at the first.
+            let pauses = if cfg!(loom) { 1 } else { 1u32 << self.0 };
+            for _ in 0..pauses {
                 crate::facade::pause();
             }
-            self.0 += 1;
+            self.0 = (self.0 + 1).min(7);
         } else {
             weft_sys::cpu::yield_core();
         }

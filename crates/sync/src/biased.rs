@@ -113,6 +113,10 @@ mod barrier {
         }
     }
 
+    pub(super) fn is_enabled() -> bool {
+        GLOBAL.load(Ordering::Relaxed)
+    }
+
     #[inline]
     pub(super) fn owner() {
         if GLOBAL.load(Ordering::Relaxed) {
@@ -138,15 +142,23 @@ pub fn enable_global_barrier() {
     barrier::enable();
 }
 
+/// Tells whether owners need no fence.
+pub(crate) fn has_global_barrier() -> bool {
+    #[cfg(not(loom))]
+    return barrier::is_enabled();
+    #[cfg(loom)]
+    true
+}
+
 #[inline]
-fn owner_barrier() {
+pub(crate) fn owner_barrier() {
     #[cfg(not(loom))]
     barrier::owner();
     #[cfg(loom)]
     fence(Ordering::SeqCst);
 }
 
-fn visitor_barrier() {
+pub(crate) fn visitor_barrier() {
     #[cfg(not(loom))]
     barrier::visitor();
     fence(Ordering::SeqCst);

@@ -18,6 +18,7 @@ pub mod prefetch;
 pub mod queue;
 pub mod ring;
 pub mod shuttle;
+mod solo;
 mod stock;
 
 pub use alarm::Alarm;
@@ -33,4 +34,5 @@ pub use padded::CachePadded;
 pub use place::Place;
 pub use ring::Ring;
 pub use shuttle::{Shuttle, Side};
+pub use solo::{Section, Solo, Visit};
 pub use stock::Stock;

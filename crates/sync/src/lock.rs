@@ -13,6 +13,7 @@
 //! There is no poisoning: a panic in the library ends the process.
 #![allow(unsafe_code)] // The guard hands out references to the cell's content while the word is held.
 
+use crate::Section;
 use crate::facade::{
     UnsafeCell,
     atomic::{AtomicU32, Ordering},
@@ -70,6 +71,20 @@ impl<T> Lock<T> {
             self.lock_slow();
         }
         LockGuard { lock: self }
+    }
+
+    /// As [`Lock::lock`], without an atomic operation inside a section that keeps all others out, in which nobody else can hold
+    /// the lock.
+    ///
+    /// # Safety
+    /// Whoever uses the lock outside of `section`'s [`Solo`](crate::Solo) visits it or meets it first.
+    #[inline(always)]
+    pub unsafe fn lock_in(&self, section: &Section<'_>) -> LockGuard<'_, T> {
+        if section.is_inside() && self.word.load(Ordering::Acquire) == FREE {
+            self.word.store(HELD, Ordering::Relaxed);
+            return LockGuard { lock: self };
+        }
+        self.lock()
     }
 
     /// Locks if nobody holds the lock.

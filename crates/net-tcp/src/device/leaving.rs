@@ -4,6 +4,7 @@
 use super::{SCRATCH, TcpDevice};
 use crate::link::Stage;
 use core::sync::atomic::Ordering;
+use rustix::event::epoll;
 use rustix::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -56,7 +57,7 @@ impl TcpDevice {
                     continue;
                 };
                 if !core::mem::replace(&mut incoming.closed, true) {
-                    self.watch_no_more(node, channel, link);
+                    let _ = epoll::delete(&self.epoll, socket);
                     let _ = rustix::net::shutdown(socket, Shutdown::Write);
                 }
                 // Unread data would make the kernel reset a connection that is closed, and drop what the peer has not got.

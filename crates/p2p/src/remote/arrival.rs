@@ -4,15 +4,17 @@
 use super::backlog::{Post, Stream};
 use super::frame::Frame;
 use super::pending::Entry;
+use super::window::units;
 use super::{APART, Aside, Far, Job, PIECE, Peer, REASON, Remote, STAGED, Staged, end, fail};
 use crate::checking::{self, Kept, Origin, WRITTEN};
 use crate::endpoint::{Endpoint, Message, Payload, Reference, State};
-use crate::engine::{Engine, finish, outcome};
+use crate::engine::{Engine, finish, finish_in, outcome};
 use crate::matching::Envelope;
 use crate::nonblocking::SEND_CANCELLED;
 use crate::pool::Block;
+use crate::solo;
 use std::sync::atomic::Ordering;
-use weft_sync::LockGuard;
+use weft_sync::{LockGuard, Section};
 use weft_transport::{Arriving, Channel, Handler, Node, Placement};
 
 /// A short message that is all there.
@@ -66,23 +68,30 @@ impl Engine {
         {
             let endpoint = self.rank_here(target)?;
             let expected = endpoint.take_expected(&envelope);
-            let receive = match expected.map_or_else(|| endpoint.take_posted(&envelope), Ok) {
+            let section = solo::enter();
+            let receive = match expected.map_or_else(|| endpoint.take_posted(&envelope, &section), Ok) {
                 Ok(receive) => receive.get(),
                 Err(state) => {
+                    drop(section);
                     self.keep(endpoint, state, from, envelope, Whole::Present(present), None);
                     return Ok(Placement::Taken);
                 }
             };
             // SAFETY: the receive is ours, since it left matching or is that of this thread; its buffer is as promised.
             unsafe { receive.buffer().unpack_from(present.as_ptr(), bytes) };
-            remote.give_back_to(peer, from, bytes);
-            return Ok(if expected.is_some() {
+            let placement = if expected.is_some() {
                 receive.complete_unshared(outcome(&envelope, bytes));
                 Placement::Served
             } else {
-                finish(receive, &envelope, bytes);
+                finish_in(receive, &envelope, bytes, &section);
                 Placement::Taken
-            });
+            };
+            let owes_much = peer.window.owe(units(bytes), &section);
+            drop(section);
+            if owes_much {
+                remote.post(from, Frame::Credit);
+            }
+            return Ok(placement);
         }
         self.hear_other(remote, peer, message, frame)
     }
@@ -179,7 +188,8 @@ impl Engine {
         origin: Option<Origin>,
     ) {
         let expected = endpoint.take_expected(&envelope);
-        let receive = match expected.map_or_else(|| endpoint.take_posted(&envelope), Ok) {
+        let receive = match expected.map_or_else(|| endpoint.take_posted(&envelope, &Section::outside()), Ok)
+        {
             Ok(receive) => receive.get(),
             Err(state) => return self.keep(endpoint, state, from, envelope, whole, origin),
         };
@@ -309,7 +319,7 @@ impl Engine {
     ) {
         let receive = match endpoint.take_expected(&envelope) {
             Some(receive) => receive,
-            None => match endpoint.take_posted(&envelope) {
+            None => match endpoint.take_posted(&envelope, &Section::outside()) {
                 Ok(receive) => receive,
                 Err(mut state) => {
                     let message = Message { bytes, payload: Payload::Far(far, origin.map(Box::new)) };
@@ -393,6 +403,7 @@ impl Engine {
 
 impl Handler for Engine {
     fn arrive(&self, message: Arriving<'_>) -> Placement {
+        let _visit = solo::visit();
         let remote = self.far();
         let peer = &remote.peers[message.from as usize];
         if peer.is_lost.load(Ordering::Relaxed) {
@@ -405,6 +416,7 @@ impl Handler for Engine {
     }
 
     fn placed(&self, from: Node, _channel: Channel, token: u64) {
+        let _visit = solo::visit();
         if token == STAGED {
             if let Err(what) = self.take_aside(from) {
                 self.lose_liar(from, &what);
@@ -426,10 +438,12 @@ impl Handler for Engine {
     }
 
     fn sent(&self, _to: Node, _channel: Channel, token: u64) {
+        let _visit = solo::visit();
         self.far().complete_send(token);
     }
 
     fn lost(&self, peer: Node, reason: &str) {
+        let _visit = solo::visit();
         self.lose(peer, reason);
     }
 
@@ -438,7 +452,11 @@ impl Handler for Engine {
     }
 
     fn advance(&self) -> bool {
-        self.far().left.load(Ordering::SeqCst) != 0 && self.go_on()
+        if self.far().left.load(Ordering::SeqCst) == 0 {
+            return false;
+        }
+        let _visit = solo::visit();
+        self.go_on()
     }
 
     fn is_idle(&self) -> bool {

@@ -60,7 +60,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use weft_base::Error;
 use weft_base::constants::MPI_ERR_PROC_ABORTED;
 use weft_base::settings::is_checking;
-use weft_sync::{CachePadded, Growing, Lock};
+use weft_sync::{CachePadded, Growing, Lock, Section};
 use weft_transport::{Channel, Device, Leaving, Node, Nodes, Place, Refusal, Routes};
 use window::{Window, units};
 
@@ -309,13 +309,7 @@ impl Remote {
     /// Notes that a message was delivered, and gives credit back if there is much of it.
     #[inline]
     pub(crate) fn give_back(&self, to: Node, bytes: u64) {
-        self.give_back_to(&self.peers[to as usize], to, bytes);
-    }
-
-    /// As [`Remote::give_back`], for who has looked the peer up.
-    #[inline]
-    fn give_back_to(&self, peer: &Peer, to: Node, bytes: u64) {
-        if peer.window.owe(units(bytes)) {
+        if self.peers[to as usize].window.owe(units(bytes), &Section::outside()) {
             self.post(to, Frame::Credit);
         }
     }

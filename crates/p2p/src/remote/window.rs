@@ -6,7 +6,9 @@
 //! receiver never has to refuse a message or to drop one, its memory is bounded whatever its peers do, and a sender needs
 //! no copy of what it has sent. A sender without credit asks before it sends data.
 
+use crate::solo;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use weft_sync::Section;
 
 /// What credit counts, in bytes of the receiver's memory.
 const UNIT: u64 = 128;
@@ -72,8 +74,15 @@ impl Window {
 
     /// Notes that a message was delivered. Returns true if what is owed is much, and should be sent by itself.
     #[inline]
-    pub fn owe(&self, units: u32) -> bool {
-        let before = self.owed.fetch_add(units, Ordering::Relaxed);
+    pub fn owe(&self, units: u32, section: &Section<'_>) -> bool {
+        let before = if section.is_inside() {
+            // Others change it after they met.
+            let before = self.owed.load(Ordering::Relaxed);
+            self.owed.store(before.wrapping_add(units), Ordering::Relaxed);
+            before
+        } else {
+            self.owed.fetch_add(units, Ordering::Relaxed)
+        };
         before < self.much && before + units >= self.much
     }
 
@@ -83,6 +92,7 @@ impl Window {
         if self.owed.load(Ordering::Relaxed) < self.some {
             return 0;
         }
+        solo::meet();
         let mut paid = 0;
         let pay = |owed: u32| {
             paid = owed.min(u16::MAX.into());
@@ -96,6 +106,7 @@ impl Window {
     #[inline]
     pub fn owe_again(&self, paid: u16) {
         if paid != 0 {
+            solo::meet();
             self.owed.fetch_add(paid.into(), Ordering::Relaxed);
         }
     }
@@ -127,7 +138,7 @@ mod tests {
                     0 if sender.take(units(bytes)) => kept.push(units(bytes)),
                     1 if !kept.is_empty() => {
                         let place = bytes as usize % kept.len();
-                        if receiver.owe(kept.swap_remove(place)) {
+                        if receiver.owe(kept.swap_remove(place), &Section::outside()) {
                             credit.push(receiver.pay());
                         }
                     }
@@ -139,7 +150,7 @@ mod tests {
                 prop_assert!(u64::from(kept.iter().sum::<u32>()) * UNIT <= limit);
             }
             for units in kept.drain(..) {
-                if receiver.owe(units) {
+                if receiver.owe(units, &Section::outside()) {
                     credit.push(receiver.pay());
                 }
             }
@@ -166,7 +177,7 @@ mod tests {
         for limit in [128, 256, 1000, 1 << 20] {
             let window = Window::new(limit, limit);
             let all = (limit / UNIT) as u32;
-            let told = (0..all).filter(|_| window.owe(1)).count();
+            let told = (0..all).filter(|_| window.owe(1, &Section::outside())).count();
             assert!(told >= 1, "a sender that has used up {limit} bytes waits for ever");
             assert_eq!(u32::from(window.pay()), all);
         }
