@@ -388,8 +388,8 @@ impl Outgoing {
         }
     }
 
-    /// Finds room for so many bytes. Nothing is taken from a pair before [`Outgoing::next`] moves.
-    fn find_room(&mut self, map: &Map, blocks: &Blocks, bytes: u64) -> Option<Place> {
+    /// Finds room for so many bytes of a message of `all`. Nothing is taken from a pair before [`Outgoing::next`] moves.
+    fn find_room(&mut self, map: &Map, blocks: &Blocks, bytes: u64, all: u64) -> Option<Place> {
         let Some(pair) = self.pair else {
             let index = blocks.take(map)?;
             return Some(Place { value: u64::from(index), address: map.block_bytes(map.node, index) });
@@ -398,12 +398,12 @@ impl Outgoing {
         if !unsafe { pair.lines.has_room() } {
             return None;
         }
-        let size = map.shape.pair_bytes;
+        let (size, room) = (map.shape.pair_bytes, map.shape.room(all));
         let offset = self.next & (size - 1);
         let begin = if offset + bytes > size { self.next + size - offset } else { self.next };
-        if (begin + bytes).wrapping_sub(self.known) > size {
+        if (begin + bytes).wrapping_sub(self.known) > room {
             self.known = pair.freed.load(Ordering::Acquire);
-            if (begin + bytes).wrapping_sub(self.known) > size {
+            if (begin + bytes).wrapping_sub(self.known) > room {
                 return None;
             }
         }
@@ -430,7 +430,7 @@ impl Outgoing {
             if wire::header_fits(kind, header.len()) { 0 } else { header.len().next_multiple_of(8) };
         // Whole lines, so that no two messages share one.
         let needed = (outside as u64 + bytes).next_multiple_of(64);
-        let Some(place) = self.find_room(map, blocks, needed) else { return false };
+        let Some(place) = self.find_room(map, blocks, needed, all) else { return false };
         // SAFETY: there is room for both.
         unsafe {
             if outside > 0 {

@@ -104,6 +104,26 @@ fn a_poll_does_not_wait_for_who_sends() {
     assert!(first.poll(&Nobody), "a later one finds that there is room");
 }
 
+/// A long message takes a part of a pair's bytes only, so others are on their way meanwhile.
+#[test]
+fn a_long_message_leaves_room_for_short_ones() {
+    let devices = attach_all(2, Options { cross_memory: CrossMemory::Never, ..Options::default() });
+    let [first, second] = &devices[..] else { unreachable!() };
+    let (long, short) = (vec![1; 4 << 20], vec![2; first.capabilities(1).eager]);
+    // SAFETY: the data stays until the end.
+    let started =
+        unsafe { first.start(1, Channel::PointToPoint, b"long", long.as_ptr(), long.len() as u64, 7) };
+    started.expect("room for the first part");
+    for _ in 0..8 {
+        first.send(1, Channel::Collective, b"short", &short).expect("room beside a long message");
+    }
+    let mut polls = 0;
+    while first.poll(&Nobody) | second.poll(&Nobody) {
+        polls += 1;
+    }
+    assert!(polls > 1, "the rest follows");
+}
+
 #[test]
 fn who_lingers_sees_what_arrives() {
     let linger_of = |devices: u32| {
