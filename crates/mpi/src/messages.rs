@@ -100,14 +100,14 @@ impl Purpose {
     pub fn envelope(self, communicator: &weft_comm::Communicator, source: u32, tag: c_int) -> Envelope {
         // A job has less than 2^24 ranks.
         let source = (self as i32) << 24 | source as i32;
-        Envelope { context: communicator.collective_context(), source, tag }
+        Envelope::new(communicator.collective_context(), source, tag)
     }
 
     /// Returns the envelope of a message from rank `source` of the job, under a tag of the library's, where ranks have no
     /// communicator in common.
     pub fn without_communicator(self, source: u32, tag: c_int) -> Envelope {
         let source = (self as i32) << 24 | source as i32;
-        Envelope { context: weft_comm::WORLD_CONTEXT * 2 + 1, source, tag }
+        Envelope::new(weft_comm::WORLD_CONTEXT * 2 + 1, source, tag)
     }
 }
 
@@ -200,7 +200,7 @@ impl Call {
             return Err(bad_tag(tag, ""));
         }
         let values = &self.communicator.values;
-        Ok(Envelope { context: values.point_to_point_context(), source: values.rank as i32, tag })
+        Ok(Envelope::new(values.point_to_point_context(), values.rank as i32, tag))
     }
 
     /// Returns the pattern of a receive.
@@ -209,7 +209,7 @@ impl Call {
         if tag < 0 && tag != MPI_ANY_TAG {
             return Err(bad_tag(tag, " or MPI_ANY_TAG"));
         }
-        Ok(Envelope { context: self.communicator.values.point_to_point_context(), source, tag })
+        Ok(Envelope::new(self.communicator.values.point_to_point_context(), source, tag))
     }
 }
 

@@ -191,7 +191,7 @@ fn may_wait_for(pattern: &Envelope, node: Node) -> bool {
     // The others join only processes of this job.
     let Some(senders) = senders else { return false };
     let is_there = |number: u32| nodes::node_of(number) == node;
-    senders.groups.iter().any(|group| match u32::try_from(pattern.source) {
+    senders.groups.iter().any(|group| match u32::try_from(pattern.source()) {
         Ok(source) if source < group.size() => is_there(group.world_rank(source)),
         _ => group.iter().any(is_there),
     })

@@ -155,7 +155,7 @@ fn communicator(rank: u32, envelope: &Envelope) -> String {
 }
 
 fn sent_by(envelope: &Envelope) -> String {
-    format!("sent by rank {} with tag {}", crate::remote::sender(envelope), envelope.tag)
+    format!("sent by rank {} with tag {}", crate::remote::sender(envelope), envelope.tag())
 }
 
 /// A buffer in use.

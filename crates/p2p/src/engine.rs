@@ -307,7 +307,7 @@ impl Engine {
             return false;
         }
         let Some(ring) = me.ring_to(endpoint.rank()) else { return false };
-        let Envelope { context, source, tag } = envelope;
+        let (context, source, tag) = (envelope.context, envelope.source(), envelope.tag());
         let header = Header { context, source, tag, length: data.bytes as u32 };
         // A target that sleeps is better served by the lock, which hands over the data and wakes it.
         // SAFETY: the payload is as promised.
@@ -785,11 +785,11 @@ impl Endpoint {
 }
 
 pub(crate) fn outcome(envelope: &Envelope, bytes: u64) -> Outcome {
-    Outcome::received(envelope.source, envelope.tag, bytes)
+    Outcome::received(envelope.source(), envelope.tag(), bytes)
 }
 
 pub(crate) fn envelope_of(header: &Header) -> Envelope {
-    Envelope { context: header.context, source: header.source, tag: header.tag }
+    Envelope::new(header.context, header.source, header.tag)
 }
 
 /// Completes an operation that left matching, and frees its request if nobody will.

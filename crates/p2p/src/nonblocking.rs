@@ -176,7 +176,7 @@ impl Engine {
         // SAFETY: no bytes at no address.
         let empty = unsafe { Buffer::dense(core::ptr::null_mut(), 0) };
         let (target, envelope, mut data, datatype) =
-            send.unwrap_or((u32::MAX, Envelope { context: 0, source: 0, tag: 0 }, empty, None));
+            send.unwrap_or((u32::MAX, Envelope::new(0, 0, 0), empty, None));
         if let Some(packed) = &packed {
             // SAFETY: the box moves into the slot, its memory stays.
             data = unsafe { Buffer::dense(packed.as_ptr().cast_mut(), packed.len() as u64) };

@@ -183,7 +183,7 @@ impl Engine {
         let operation = Operation::offered(data);
         let address = if data.dense { data.address.cast_const() } else { core::ptr::null() };
         let offer = Offer { operation: NonNull::from(&operation), address, bytes: data.bytes };
-        let Envelope { context, source, tag } = envelope;
+        let (context, source, tag) = (envelope.context, envelope.source(), envelope.tag());
         let header = Header { context, source, tag, length: LENGTH as u32 | OFFER };
         // SAFETY: the payload is `LENGTH` bytes long; operation and data stay here until the send is complete.
         if !unsafe { me.push_into(ring, header, (&raw const offer).cast()) } {

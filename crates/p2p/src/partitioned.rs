@@ -570,7 +570,7 @@ fn not_cancelled() -> Error {
 
 /// Returns how a receive ended.
 fn ended(envelope: &Envelope, sent: u64, space: u64, result: Result) -> (Status, Result) {
-    let mut status = Status { source: envelope.source, tag: envelope.tag, ..Status::empty() };
+    let mut status = Status { source: envelope.source(), tag: envelope.tag(), ..Status::empty() };
     status.set_bytes(sent.min(space));
     let result = if sent == space { result } else { result.and(Err(different_sizes(sent, space))) };
     (status, result)

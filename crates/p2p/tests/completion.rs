@@ -14,7 +14,7 @@ struct Rank {
 }
 
 fn envelope(tag: i32) -> Envelope {
-    Envelope { context: 2, source: 0, tag }
+    Envelope::new(2, 0, tag)
 }
 
 fn buffer(data: &mut [u8]) -> Buffer {

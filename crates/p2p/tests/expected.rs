@@ -17,7 +17,7 @@ struct Pair {
 }
 
 fn envelope(tag: i32) -> Envelope {
-    Envelope { context: 2, source: 0, tag }
+    Envelope::new(2, 0, tag)
 }
 
 impl Pair {

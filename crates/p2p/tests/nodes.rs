@@ -106,7 +106,7 @@ impl Job {
         datatype: Option<Datatype>,
         mode: Mode,
     ) -> abi::Request {
-        let envelope = Envelope { context: 2, source: from as i32, tag };
+        let envelope = Envelope::new(2, from as i32, tag);
         unsafe { self.engine(from).isend(self.me(from), to, envelope, data, datatype, mode, MPI_COMM_WORLD) }
     }
 
@@ -118,7 +118,7 @@ impl Job {
         buffer: Buffer,
         datatype: Option<Datatype>,
     ) -> abi::Request {
-        let pattern = Envelope { context: 2, source, tag };
+        let pattern = Envelope::new(2, source, tag);
         unsafe { self.engine(rank).irecv(self.me(rank), pattern, buffer, datatype, MPI_COMM_WORLD) }
     }
 
@@ -277,7 +277,7 @@ fn traffic(seed: u64) {
                     Wild::Source => (MPI_ANY_SOURCE, tag),
                     Wild::None => (from as i32, tag),
                 };
-                let pattern = Envelope { context: 2, source, tag };
+                let pattern = Envelope::new(2, source, tag);
                 let (engine, me) = (job.engine(rank), job.me(rank));
                 let room = if random.below(8) == 0 { random.below(1000) as usize } else { 40_010 };
                 let mut memory = Box::new(Memory::new(room, random.below(3) == 0));
@@ -428,7 +428,7 @@ fn a_synchronous_send_waits_for_its_receive() {
                 job.poll();
             }
             assert!(!job.is_complete(0, send), "nothing has been received");
-            let pattern = Envelope { context: 2, source: MPI_ANY_SOURCE, tag: 3 };
+            let pattern = Envelope::new(2, MPI_ANY_SOURCE, 3);
             let probed = job.engine(1).iprobe(job.me(1), &pattern).expect("the request is there");
             assert_eq!((probed.source, probed.bytes()), (0, length as u64));
             let mut got = vec![0; length];
@@ -532,7 +532,7 @@ fn a_lost_node_process_fails_operations_and_hangs_none() {
         let mut late = [0; 8];
         let receive = job.irecv(0, 1, 99, dense(&mut late), None);
         assert!(job.finish(0, receive).error.is_some(), "after {failures} failures");
-        let pattern = Envelope { context: 2, source: MPI_ANY_SOURCE, tag: 98 };
+        let pattern = Envelope::new(2, MPI_ANY_SOURCE, 98);
         assert!(job.engine(0).probe(job.me(0), &pattern).is_err());
         let send = job.isend(0, 1, 99, dense(&mut late), None, Mode::Synchronous);
         assert!(job.finish(0, send).error.is_some());
@@ -585,7 +585,7 @@ fn nonsense_from_a_peer_fails_the_peer_and_nothing_else() {
         let mut got = vec![0; 9000];
         let send = job.isend(0, 1, 5, dense(&mut data), None, Mode::Standard);
         let mut steps = 0;
-        let pattern = Envelope { context: 2, source: 0, tag: 5 };
+        let pattern = Envelope::new(2, 0, 5);
         let matched = loop {
             job.poll();
             steps += 1;
@@ -609,7 +609,7 @@ fn a_header_with_something_in_its_last_word_is_reported_as_others_that_are_malfo
         let job = Job::new(Places::blocks(2, 1), Conditions::calm(1), limits);
         let mut got = [0; 8];
         let receive = job.irecv(0, 1, 3, dense(&mut got), None);
-        let envelope = Envelope { context: 2, source: 1, tag: 3 };
+        let envelope = Envelope::new(2, 1, 3);
         let mut header = Frame::Eager { target: 0, envelope, described }.encode().bytes().to_vec();
         *header.last_mut().unwrap() = 1;
         let sent = job.network().device(1).send(0, Channel::PointToPoint, &header, b"wrong");
@@ -632,7 +632,7 @@ fn a_buffered_send_looks_whether_there_is_room_by_now() {
     let (engine, me) = (job.engine(0), job.me(0));
     unsafe { engine.attach_buffer(me, Scope::Process, address, size, false) }.expect("there is none");
     let mut send = |tag| {
-        let envelope = Envelope { context: 2, source: 0, tag };
+        let envelope = Envelope::new(2, 0, tag);
         let scopes = Scopes { comm: MPI_COMM_WORLD, session: None };
         unsafe { engine.send_buffered(me, 1, envelope, dense(&mut data), scopes) }
     };
@@ -713,9 +713,9 @@ fn exchange(seed: u64, job: &Job) {
                     let (next, previous) = ((rank + shift) % ranks, (rank + ranks - shift) % ranks);
                     let mut data = content(length, rank, number);
                     let mut got = vec![0; length];
-                    let envelope = Envelope { context: 4, source: rank as i32, tag: number as i32 };
+                    let envelope = Envelope::new(4, rank as i32, number as i32);
                     let source = if wild == 0 { MPI_ANY_SOURCE } else { previous as i32 };
-                    let pattern = Envelope { source, ..envelope };
+                    let pattern = Envelope::new(envelope.context, source, envelope.tag());
                     let from = (wild != 0).then_some(previous);
                     let (data, room) = (dense(&mut data), dense(&mut got));
                     let status = unsafe {
@@ -788,7 +788,7 @@ fn parts_arrive_where_they_belong() {
             if gaps { Datatype::resized(0, 5, &packed).unwrap() } else { packed }
         };
         let place = |gaps: bool, i: usize| if gaps { i / 3 * 5 + i % 3 } else { i };
-        let envelope = Envelope { context: 4, source: 0, tag: 9 };
+        let envelope = Envelope::new(4, 0, 9);
         let parts = |memory: &mut [u8], parts: usize, gaps: bool| unsafe {
             weft_p2p::Parts::new(memory.as_mut_ptr(), parts as u32, (units / parts) as u64, block(gaps))
         };

@@ -10,7 +10,7 @@ const WINDOW: usize = 8;
 
 /// Posts, sends and ends a window of messages of one tag; each carries its number.
 fn exchange(engine: &Engine, me: &Endpoint, tag: i32, round: u64) {
-    let envelope = Envelope { context: 2, source: 0, tag };
+    let envelope = Envelope::new(2, 0, tag);
     let mut places = [[0u8; 8]; WINDOW];
     let mut requests = [MPI_REQUEST_NULL; 2 * WINDOW];
     for (request, place) in requests.iter_mut().zip(&mut places) {

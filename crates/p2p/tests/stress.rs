@@ -56,7 +56,7 @@ fn buffer(data: &mut [u8]) -> Buffer {
 }
 
 fn envelope(source: i32, tag: i32) -> Envelope {
-    Envelope { context: 0, source, tag }
+    Envelope::new(0, source, tag)
 }
 
 struct Rank {

@@ -36,7 +36,7 @@ static WAITS: AtomicBool = AtomicBool::new(false);
 /// How many polls there were before the second rank's turn.
 static POLLS: AtomicU32 = AtomicU32::new(u32::MAX);
 
-const ENVELOPE: Envelope = Envelope { context: 2, source: 1, tag: 0 };
+const ENVELOPE: Envelope = Envelope::new(2, 1, 0);
 
 fn first() {
     let engine = ENGINE.get().expect("made before");

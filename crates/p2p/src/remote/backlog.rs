@@ -156,7 +156,7 @@ mod tests {
         // SAFETY: the data stays until the end.
         let operation = |bytes| Operation::new(unsafe { Buffer::dense(data.as_ptr().cast_mut(), bytes) });
         let (long, short) = (operation(100_000), operation(10));
-        let envelope = Envelope { context: 0, source: 0, tag: 0 };
+        let envelope = Envelope::new(0, 0, 0);
         let header = Frame::Credit.encode();
         let eager = |operation: &Operation| Post::Eager { header, operation: operation.into(), envelope };
         let backlog = Backlog::default();

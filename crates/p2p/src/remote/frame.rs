@@ -114,7 +114,7 @@ impl Encoded {
     /// Writes what the headers of messages begin with, in whole words.
     #[inline]
     fn message(&mut self, kind: u8, described: bool, target: u32, envelope: &Envelope) {
-        let Envelope { context, source, tag } = *envelope;
+        let (context, source, tag) = (envelope.context, envelope.source(), envelope.tag());
         self.long(0, u64::from(kind) | u64::from(described) << 8 | u64::from(target) << 32);
         self.long(8, u64::from(context) | u64::from(source as u32) << 32);
         self.long(16, u64::from(tag as u32));
@@ -195,11 +195,7 @@ impl Frame {
     /// What is wrong with it.
     #[inline]
     pub fn decode(header: &[u8]) -> Result<(Self, u16), Malformed> {
-        let envelope = || Envelope {
-            context: word(header, 8),
-            source: word(header, 12) as i32,
-            tag: word(header, 16) as i32,
-        };
+        let envelope = || Envelope::new(word(header, 8), word(header, 12) as i32, word(header, 16) as i32);
         // What most are, with one comparison of its first two bytes and one of its last four.
         if header.len() == 24 && long(header, 0) & 0xffff == u64::from(EAGER) && word(header, 20) == 0 {
             let frame = Self::Eager { target: word(header, 4), envelope: envelope(), described: false };
@@ -257,7 +253,7 @@ mod tests {
 
     fn frames() -> impl Strategy<Value = Frame> {
         let envelope = (any::<u32>(), any::<i32>(), any::<i32>())
-            .prop_map(|(context, source, tag)| Envelope { context, source, tag });
+            .prop_map(|(context, source, tag)| Envelope::new(context, source, tag));
         (0..8u8, envelope, any::<[u32; 2]>(), any::<[u64; 3]>()).prop_map(
             |(kind, envelope, [target, flag], longs)| {
                 let [send, other, more] = longs;
@@ -326,7 +322,7 @@ mod tests {
 
     #[test]
     fn an_eager_header_whose_last_word_is_not_zero_is_refused() {
-        let envelope = Envelope { context: 1, source: 2, tag: 3 };
+        let envelope = Envelope::new(1, 2, 3);
         for described in [false, true] {
             let mut bytes = Frame::Eager { target: 0, envelope, described }.encode().bytes().to_vec();
             bytes[23] = 1;
@@ -336,7 +332,7 @@ mod tests {
 
     #[test]
     fn an_eager_header_leaves_room_in_the_line() {
-        let envelope = Envelope { context: 1, source: 2, tag: 3 };
+        let envelope = Envelope::new(1, 2, 3);
         assert!(Frame::Eager { target: 0, envelope, described: true }.encode().bytes().len() <= 24);
     }
 }

@@ -98,7 +98,7 @@ pub(crate) fn lost() -> Error {
 
 /// What is left of an operation whose peer is lost.
 pub(crate) fn failed(envelope: &Envelope) -> Outcome {
-    Outcome::failed(envelope.source, envelope.tag)
+    Outcome::failed(envelope.source(), envelope.tag())
 }
 
 /// A send with its data at its sender.
@@ -528,7 +528,7 @@ impl Remote {
     fn complete_send(&self, name: u64) {
         let entry = self.pending(name).and_then(|table| table.lock().remove(name));
         if let Some(Entry::Send { operation, .. }) = entry {
-            finish(operation.get(), &Envelope { context: 0, source: 0, tag: 0 }, 0);
+            finish(operation.get(), &Envelope::new(0, 0, 0), 0);
         }
     }
 
@@ -599,7 +599,7 @@ fn end(operation: &Operation, outcome: Outcome) {
 fn fail(entry: &Entry) {
     let envelope = match entry {
         Entry::Receive { envelope, .. } => *envelope,
-        Entry::Send { .. } => Envelope { context: 0, source: 0, tag: 0 },
+        Entry::Send { .. } => Envelope::new(0, 0, 0),
     };
     end(entry.operation().get(), failed(&envelope));
 }

@@ -30,13 +30,13 @@ const OPENING: i32 = 6 << 24;
 const PARTS: u32 = 1 << 31;
 
 fn opening(envelope: &Envelope) -> Envelope {
-    Envelope { context: envelope.context | 1, source: OPENING | envelope.source, tag: envelope.tag }
+    Envelope::new(envelope.context | 1, OPENING | envelope.source(), envelope.tag())
 }
 
 /// Returns the rank that has sent a message with an envelope.
 pub(crate) fn sender(envelope: &Envelope) -> i32 {
     // Odd contexts are the library's own: this is an opening.
-    if envelope.context.is_multiple_of(2) { envelope.source } else { envelope.source & !OPENING }
+    if envelope.context.is_multiple_of(2) { envelope.source() } else { envelope.source() & !OPENING }
 }
 
 /// Returns an opening's memory as a buffer; in checking mode it says what all parts are.
@@ -114,7 +114,7 @@ const DRAWN: u32 = 1 << 30;
 
 /// Tells whether a receive waits for a part, and if so whether for one that a rank of another job sends.
 pub(super) fn part_of_other_job(pattern: &Envelope) -> Option<bool> {
-    (pattern.context & PARTS != 0).then_some(pattern.source & DRAWN as i32 != 0)
+    (pattern.context & PARTS != 0).then_some(pattern.source() & DRAWN as i32 != 0)
 }
 
 impl Remote {
@@ -202,7 +202,7 @@ impl FarSend {
         let operation = &self.operations.each[partition as usize];
         // SAFETY: the part may be read from now on until the round is complete.
         operation.reset(unsafe { Buffer::new(self.parts.start(partition), *count, datatype) });
-        self.send(Envelope { context: self.context, source: self.source, tag: partition as i32 }, operation);
+        self.send(Envelope::new(self.context, self.source, partition as i32), operation);
         if self.ready.fetch_add(1, Ordering::AcqRel) + 1 == self.parts.partitions {
             self.all_ready.set();
         }
@@ -331,7 +331,7 @@ impl FarReceive {
         drop(aside);
         source.operations.restart();
         for (part, operation) in (0..).zip(&source.operations.each) {
-            let pattern = Envelope { context: PARTS | link, source: sender, tag: part };
+            let pattern = Envelope::new(PARTS | link, sender, part);
             // SAFETY: the operation stays in place until it is complete.
             unsafe { self.engine.start_receive(self.me, pattern, operation) };
         }

@@ -53,12 +53,19 @@ impl Window {
     /// Takes credit for a message, if there is enough.
     #[inline]
     pub fn take(&self, units: u32) -> bool {
-        let taken =
-            self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |room| room.checked_sub(units));
-        if taken.is_err() {
+        let section = solo::enter();
+        let taken = if section.is_inside() {
+            let left = self.room.load(Ordering::Relaxed).checked_sub(units);
+            left.map(|left| self.room.store(left, Ordering::Relaxed)).is_some()
+        } else {
+            solo::meet();
+            let less = |room: u32| room.checked_sub(units);
+            self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
+        };
+        if !taken {
             self.refused.fetch_add(1, Ordering::Relaxed);
         }
-        taken.is_ok()
+        taken
     }
 
     /// Puts credit back that came from the peer, or was taken for nothing. Returns false if it is more than there can be.
@@ -68,6 +75,7 @@ impl Window {
         if units == 0 {
             return true;
         }
+        solo::meet();
         let fits = |room: u32| room.checked_add(units).filter(|&room| room <= self.limit);
         self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
     }
