@@ -4,7 +4,6 @@
 use super::{SCRATCH, TcpDevice};
 use crate::link::Stage;
 use core::sync::atomic::Ordering;
-use rustix::event::epoll;
 use rustix::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -57,7 +56,7 @@ impl TcpDevice {
                     continue;
                 };
                 if !core::mem::replace(&mut incoming.closed, true) {
-                    let _ = epoll::delete(&self.epoll, socket);
+                    self.watch_no_more(node, channel, link);
                     let _ = rustix::net::shutdown(socket, Shutdown::Write);
                 }
                 // Unread data would make the kernel reset a connection that is closed, and drop what the peer has not got.

@@ -1,5 +1,6 @@
 //! Before there is a device: where a node process listens, until it knows its peers.
 
+use super::watching::NONE;
 use super::{BELL, LISTENER, Peer, TcpDevice};
 use crate::card::{self, Card, Machine};
 use crate::config::{NetConfig, choose, common_prefix};
@@ -108,6 +109,8 @@ impl Listener {
             streak: AtomicU32::new(0),
             looked: AtomicU64::new(0),
             ticks: AtomicU32::new(0),
+            apart: AtomicU32::new(NONE),
+            turn: Lock::default(),
             streams: AtomicU32::new(0),
             is_crowded,
             scratches: Lock::default(),

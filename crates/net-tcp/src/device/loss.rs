@@ -4,9 +4,8 @@ use super::TcpDevice;
 use crate::handshake::Pair;
 use crate::link::{Incoming, Stage};
 use core::sync::atomic::Ordering;
-use rustix::event::epoll;
 use rustix::net::Shutdown;
-use weft_transport::{Device, Handler, Node};
+use weft_transport::{Channel, Device, Handler, Node};
 
 impl TcpDevice {
     /// Notes that a peer is gone; it is reported by the next poll.
@@ -73,7 +72,7 @@ impl TcpDevice {
 
     /// Lets go of all memory that has to do with a lost peer. Returns false if somebody uses it now.
     fn let_go(&self, node: Node) -> bool {
-        for link in &self.peers[node as usize].links {
+        for (channel, link) in Channel::ALL.into_iter().zip(&self.peers[node as usize].links) {
             {
                 let mut out = link.out.lock();
                 if out.busy {
@@ -85,8 +84,8 @@ impl TcpDevice {
             *incoming = Incoming::closed();
             self.note_stream(&link.is_streaming, false);
             self.note_stream(&link.is_blocked, false);
+            self.watch_no_more(node, channel, link);
             if let Some(socket) = link.socket.get() {
-                let _ = epoll::delete(&self.epoll, socket);
                 let _ = rustix::net::shutdown(socket, Shutdown::Both);
             }
         }

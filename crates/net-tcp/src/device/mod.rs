@@ -6,6 +6,7 @@ mod listening;
 mod loss;
 mod receiving;
 mod sending;
+mod watching;
 
 pub use listening::Listener;
 
@@ -39,6 +40,8 @@ pub(crate) const APART_US: u64 = if cfg!(test) { 1000 } else { 2 };
 /// How many times as many at most: the more, the longer the row is, so that a change of the connection costs less than what went
 /// before has saved.
 const LONG_ROW: u32 = 5;
+/// After so many arrivals in a row a connection is set apart (`watching`): that costs as much as a poll or two.
+pub(crate) const ROW: u32 = 64;
 /// How many polls in vain lie between two looks at the clock while something has a time limit.
 const TEND: u32 = 64;
 /// The least size of the memory that is received into.
@@ -93,6 +96,9 @@ pub struct TcpDevice {
     /// When the kernel was asked about all, in ticks of the clock.
     looked: AtomicU64,
     ticks: AtomicU32,
+    /// The connection that is set apart, and the turn of who changes which ones the kernel tells of: see `watching`.
+    apart: AtomicU32,
+    turn: Lock<()>,
     /// In how many directions of connections a long message is under way.
     streams: AtomicU32,
     scratches: Lock<Vec<Box<[u8]>>>,
@@ -216,6 +222,7 @@ impl TcpDevice {
         let [first, second] = &self.recent;
         let latest = first.load(Ordering::Relaxed);
         if latest != index {
+            self.watch_all();
             second.store(latest, Ordering::Relaxed);
             first.store(index, Ordering::Relaxed);
         }
@@ -233,8 +240,11 @@ impl TcpDevice {
         // Who has more to send than the socket takes waits for room, and leaves the socket to the kernel or to who sends: a
         // look sees what arrives.
         let link = self.link(node, channel);
-        let is_left_alone = link.is_blocked.load(Ordering::Relaxed) || link.is_taken();
-        !is_left_alone && self.receive(node, channel, handler)
+        if link.is_blocked.load(Ordering::Relaxed) || link.is_taken() {
+            self.watch_all();
+            return false;
+        }
+        self.receive(node, channel, handler)
     }
 
     /// Asks the kernel which connections have something, and deals with those.
@@ -306,6 +316,12 @@ impl TcpDevice {
         self.streak.load(Ordering::Relaxed) >= STREAK
     }
 
+    /// Tells whether a connection is set apart.
+    #[cfg(test)]
+    pub(crate) fn has_apart(&self) -> bool {
+        self.apart.load(Ordering::Relaxed) != watching::NONE
+    }
+
     /// Tells when the kernel was asked about all connections.
     #[cfg(test)]
     pub(crate) fn last_look(&self) -> u64 {
@@ -342,8 +358,8 @@ impl Device for TcpDevice {
     }
 
     fn send(&self, to: Node, channel: Channel, header: &[u8], payload: &[u8]) -> Result<(), Refusal> {
-        let peer = self.peer(to, header)?;
-        assert!(payload.len() <= self.config.eager, "a payload of {} bytes", payload.len());
+        self.check(header, payload);
+        let peer = self.peer(to)?;
         let link = &peer.links[channel as usize];
         if let Some(socket) = self.claim(peer, link, payload.len() >= BULK)? {
             let taking = link.take_up(payload.len());
@@ -371,7 +387,8 @@ impl Device for TcpDevice {
         bytes: u64,
         token: u64,
     ) -> Result<(), Refusal> {
-        let peer = self.peer(to, header)?;
+        self.check(header, &[]);
+        let peer = self.peer(to)?;
         self.queue(to, channel, peer, || Item::memory(header, address, bytes, token), (0, bytes))
     }
 
@@ -385,7 +402,7 @@ impl Device for TcpDevice {
         let [latest, earlier] = &self.recent;
         let mut moved = self.receive_recent(latest, handler);
         if moved {
-            self.streak.store(self.streak.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
+            self.note_row(latest.load(Ordering::Relaxed));
         }
         // Each call of the kernel in vain delays what comes meanwhile. By the clock, because some poll seldom.
         let apart = match self.streak.load(Ordering::Relaxed) {
@@ -416,6 +433,7 @@ impl Device for TcpDevice {
         *self.sleepers.lock() += 1;
         self.sleeping.fetch_add(1, Ordering::SeqCst);
         fence(Ordering::SeqCst);
+        self.watch_all();
         if self.pending.load(Ordering::SeqCst) == 0 && is_idle() {
             let busy = self.door_busy.load(Ordering::Relaxed);
             let limit = if busy { limit.min(NAP) } else { limit };

@@ -56,12 +56,12 @@ impl TcpDevice {
                 Err(Stop::Empty) => break,
                 Err(Stop::Closed(why)) => {
                     moved = true;
-                    self.hang_up(node, link, &mut incoming, why);
+                    self.hang_up(node, channel, link, &mut incoming, why);
                     break;
                 }
                 Err(Stop::Fault(why)) => {
                     moved = true;
-                    self.hang_up(node, link, &mut incoming, why.clone());
+                    self.hang_up(node, channel, link, &mut incoming, why.clone());
                     self.lose(node, why);
                     break;
                 }
@@ -185,13 +185,11 @@ impl TcpDevice {
     }
 
     /// Ends the use of a connection that brings nothing any more.
-    fn hang_up(&self, node: Node, link: &Link, incoming: &mut Incoming, why: String) {
+    fn hang_up(&self, node: Node, channel: Channel, link: &Link, incoming: &mut Incoming, why: String) {
         incoming.closed = true;
         self.note_stream(&link.is_streaming, false);
         self.note_stream(&link.is_blocked, false);
-        if let Some(socket) = link.socket.get() {
-            let _ = epoll::delete(&self.epoll, socket);
-        }
+        self.watch_no_more(node, channel, link);
         let ended = incoming.ended || self.peers[node as usize].ended.load(Ordering::Acquire);
         let (broken, waits) = {
             let mut out = link.out.lock();
@@ -206,6 +204,7 @@ impl TcpDevice {
 
     /// Tells whether the kernel has something that nobody has looked at.
     pub(super) fn is_ready(&self) -> bool {
+        self.watch_all();
         let mut space = [MaybeUninit::<epoll::Event>::uninit(); 1];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         epoll::wait(&self.epoll, &mut space[..], Some(&now)).is_ok_and(|(events, _)| !events.is_empty())

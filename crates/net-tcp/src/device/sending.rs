@@ -10,8 +10,13 @@ use std::os::fd::{AsFd, BorrowedFd};
 use weft_transport::{Channel, Device, Leaving, MAX_HEADER, Node, Refusal};
 
 impl TcpDevice {
-    pub(super) fn peer(&self, to: Node, header: &[u8]) -> Result<&Peer, Refusal> {
+    /// Checks that a message is none that the device does not take, before anything is done with it.
+    pub(super) fn check(&self, header: &[u8], payload: &[u8]) {
         assert!(header.len() <= MAX_HEADER, "a header of {} bytes", header.len());
+        assert!(payload.len() <= self.config.eager, "a payload of {} bytes", payload.len());
+    }
+
+    pub(super) fn peer(&self, to: Node) -> Result<&Peer, Refusal> {
         let Some(peer) = self.peers.get(to as usize).filter(|_| to != self.node) else {
             return Err(Refusal::Lost { reason: format!("there is no other node process {to}") });
         };
@@ -86,10 +91,10 @@ impl TcpDevice {
         channel: Channel,
         messages: &[Leaving<'_>],
     ) -> Result<usize, Refusal> {
+        messages.iter().for_each(|message| self.check(message.header, message.payload));
         let Some(first) = messages.first() else { return Ok(0) };
-        let peer = self.peer(to, first.header)?;
+        let peer = self.peer(to)?;
         let longest = messages.iter().map(|message| message.payload.len()).max().unwrap_or(0);
-        assert!(longest <= self.config.eager, "a payload of {longest} bytes");
         let link = &peer.links[channel as usize];
         let Some(socket) = self.claim(peer, link, longest >= BULK)? else {
             return self.send(to, channel, first.header, first.payload).map(|()| 1);
@@ -175,6 +180,7 @@ impl TcpDevice {
             self.note_stream(&link.is_blocked, blocked);
             let flags = if blocked { QUIET | epoll::EventFlags::OUT } else { QUIET };
             let data = epoll::EventData::new_u64(index(to, channel).into());
+            self.watch_all();
             let _ = epoll::modify(&self.epoll, socket, data, flags);
         }
     }
