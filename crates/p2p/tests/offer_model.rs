@@ -103,7 +103,7 @@ impl World {
 
     /// `finish` of a send that was in matching.
     fn finish_send(&self, send: &Operation) {
-        match send.word.complete() {
+        match send.word.complete(false) {
             Completed::Alone => {}
             Completed::Awaited(thread) => self.wake(thread),
             Completed::Detached => unreachable!("nobody detaches"),
