@@ -220,18 +220,14 @@ impl Endpoint {
 
     #[inline]
     pub(crate) fn lock(&self) -> LockGuard<'_, State> {
-        solo::meet();
-        self.state.lock()
+        self.lock_in(&Section::outside())
     }
 
     /// As [`Endpoint::lock`], without an atomic operation inside a section.
     #[inline]
     pub(crate) fn lock_in(&self, section: &Section<'_>) -> LockGuard<'_, State> {
-        if !section.is_inside() {
-            return self.lock();
-        }
-        // SAFETY: all others lock by `lock`, which meets.
-        unsafe { self.state.lock_in(section) }
+        // SAFETY: nobody locks it in another way.
+        unsafe { solo::lock(&self.state, section) }
     }
 
     // ---- sleep ----

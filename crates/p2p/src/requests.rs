@@ -298,7 +298,7 @@ impl Slot {
         let content = unsafe { core::mem::replace(&mut *self.content.get(), Content::NOTHING) };
         self.tag.store(tag(following(self.generation()), FREE), Ordering::Release);
         // SAFETY: the table outlives its slots.
-        unsafe { &*self.owner }.lock_free().indices.push(self.index);
+        unsafe { &*self.owner }.free_list().indices.push(self.index);
         drop(content);
     }
 }
@@ -368,18 +368,14 @@ impl Requests {
         }
     }
 
-    fn lock_free(&self) -> LockGuard<'_, FreeList> {
-        solo::meet();
-        self.free.lock()
+    fn free_list(&self) -> LockGuard<'_, FreeList> {
+        self.free_list_in(&Section::outside())
     }
 
     #[inline]
-    fn lock_free_in(&self, section: &Section<'_>) -> LockGuard<'_, FreeList> {
-        if !section.is_inside() {
-            return self.lock_free();
-        }
-        // SAFETY: all others lock by `lock_free`, which meets.
-        unsafe { self.free.lock_in(section) }
+    fn free_list_in(&self, section: &Section<'_>) -> LockGuard<'_, FreeList> {
+        // SAFETY: nobody locks it in another way.
+        unsafe { solo::lock(&self.free, section) }
     }
 
     #[inline]
@@ -445,7 +441,7 @@ impl Requests {
     #[inline(always)]
     fn take_free(&self, comm: abi::Comm) -> &Slot {
         let section = solo::enter();
-        let mut free = self.lock_free_in(&section);
+        let mut free = self.free_list_in(&section);
         if free.indices.is_empty() {
             self.grow(&mut free);
         }
@@ -831,7 +827,7 @@ impl Requests {
             )
             .map_err(|_| not_startable(handle, "it is active; complete it first"))?;
         // What is started now is posted now.
-        let mut free = self.lock_free();
+        let mut free = self.free_list();
         free.created += 1;
         slot.order.store(free.created, Ordering::Relaxed);
         Ok(slot)
@@ -847,7 +843,7 @@ impl Requests {
 
     /// Returns the requests of a communicator, active or not.
     fn on(&self, comm: abi::Comm) -> impl Iterator<Item = &Slot> {
-        let length = if self.live() == 0 { 0 } else { self.lock_free().length };
+        let length = if self.live() == 0 { 0 } else { self.free_list().length };
         (0..length).filter_map(|index| self.slot(index)).filter(move |slot| {
             phase(slot.tag.load(Ordering::Acquire)) != FREE && slot.comm.load(Ordering::Relaxed) == comm.0
         })
@@ -882,7 +878,7 @@ impl Requests {
 
     /// Returns the number of requests that are alive.
     pub fn live(&self) -> usize {
-        let free = self.lock_free();
+        let free = self.free_list();
         free.length - free.indices.len()
     }
 }

@@ -12,7 +12,8 @@
 //!
 //! The completer writes the results and then *swaps* the word to `DONE`: the swap is its last access (a stack frame
 //! may be gone right after) and returns whom to wake, in one step, so a waiter that registered by compare-and-swap
-//! is either seen by the swap or sees `DONE` itself. Threads live for ever, so waking one late is harmless.
+//! is either seen by the swap or sees `DONE` itself. Threads live for ever, so waking one late is harmless. Inside a section
+//! of the rank's only thread (the page of `solo`) nobody can register meanwhile, and it reads and stores instead.
 //!
 //! A blocking receive that parks at once (the usual case where ranks share a core) says so before it is in matching:
 //! `OWED`. Nobody but the completer changes such a word, so the completer reads and stores it without a swap, and

@@ -18,7 +18,7 @@ impl Backoff {
             for _ in 0..pauses {
                 crate::facade::pause();
             }
-            self.0 = (self.0 + 1).min(7);
+            self.0 += 1;
         } else {
             weft_sys::cpu::yield_core();
         }

@@ -44,7 +44,7 @@ impl<'a> Ending<'a> {
         let requests = self.requests;
         let (free, section) = self.held.get_or_insert_with(|| {
             let section = solo::enter();
-            (requests.lock_free_in(&section), section)
+            (requests.free_list_in(&section), section)
         });
         if !section.is_inside() {
             slot.tag.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).ok()?;
