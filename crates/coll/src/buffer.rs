@@ -3,6 +3,7 @@
 
 use crate::stores::Stores;
 use core::ffi::c_void;
+use core::ops::Range;
 use weft_base::constants::MPI_ERR_TRUNCATE;
 use weft_base::{Error, Result, abi};
 use weft_datatype::Datatype;
@@ -115,6 +116,18 @@ impl<'a> Data<'a> {
         let dense = self.datatype.is_dense() && other.datatype.is_dense();
         let cross = (self.address.addr() as u64) < end(other) && (other.address.addr() as u64) < end(self);
         self.is_at(other) || (dense && cross)
+    }
+
+    /// Tells whether two buffers surely share no memory: gaps count as theirs, so that those whose data lies in each
+    /// other's gaps are not called apart.
+    pub fn is_apart(&self, other: &Self) -> bool {
+        let place = |data: &Self| {
+            let Range { start, end } = reach(data.count, data.datatype);
+            let address = data.address.addr() as i64;
+            address.wrapping_add(start)..address.wrapping_add(end)
+        };
+        let (mine, theirs) = (place(self), place(other));
+        mine.end <= theirs.start || theirs.end <= mine.start
     }
 
     /// Returns `count` elements from element `first` on, which lie within the buffer.
@@ -351,6 +364,16 @@ impl Operator<'_> {
     }
 }
 
+/// Returns the lowest displacement that `count` elements use, and the end of the highest; extents may be negative.
+fn reach(count: u64, datatype: &Datatype) -> Range<i64> {
+    if count == 0 {
+        return 0..0;
+    }
+    let between = datatype.extent() * (count as i64 - 1);
+    let low = datatype.true_lb() + between.min(0);
+    low..datatype.true_lb() + datatype.true_extent() + between.max(0)
+}
+
 /// Memory for some elements of a datatype, laid out like a user's buffer.
 pub(crate) struct Scratch<'a> {
     /// Owns what `data` points to; never used directly.
@@ -362,10 +385,7 @@ impl<'a> Scratch<'a> {
     /// Allocates memory for `count` elements.
     pub fn new(count: u64, datatype: &'a Datatype) -> Self {
         let count = count.max(1);
-        let between = datatype.extent() * (count as i64 - 1);
-        // The lowest and the highest address used, relative to the buffer's address; extents may be negative.
-        let low = datatype.true_lb() + between.min(0);
-        let high = datatype.true_lb() + datatype.true_extent() + between.max(0);
+        let Range { start: low, end: high } = reach(count, datatype);
         let units = ((high - low) as usize).div_ceil(16) + 1;
         let mut memory: Vec<u128> = Vec::with_capacity(units);
         // Keep each element aligned as it is in a buffer aligned to 16 bytes.

@@ -94,7 +94,7 @@ impl<'a> Slotted<'a> {
             let last = self.shared.size - 1;
             // What this rank contributes is read where it comes from, unless the result takes its place: its slot has gone to
             // other caches.
-            let is_near = !self.mine.part(first, count).overlaps(receive);
+            let is_near = self.mine.part(first, count).is_apart(receive);
             // What is combined with more than one rank's is still in the first-level cache then.
             for range in blocks(first..first + count, TAKEN, self.datatype) {
                 let length = range.end - range.start;

@@ -227,6 +227,52 @@ fn reductions_agree_with_the_serial_model() {
     }
 }
 
+/// Sums of integers with a gap of eight bytes after each.
+unsafe extern "C" fn add_with_gaps(
+    input: *mut c_void,
+    inout: *mut c_void,
+    length: *mut c_int,
+    _: *mut abi::Datatype,
+) {
+    // SAFETY: the library passes a length.
+    for i in 0..unsafe { *length } as usize {
+        // SAFETY: the library passes `length` elements on both sides.
+        unsafe { (*inout.cast::<[i64; 2]>().add(i))[0] += (*input.cast::<[i64; 2]>().add(i))[0] };
+    }
+}
+
+#[test]
+fn in_place_with_gaps_each_rank_contributes_what_it_had() {
+    let datatype = Datatype::resized(0, 16, long()).unwrap();
+    datatype.commit();
+    // SAFETY: a function of that type.
+    let op = unsafe { Op::user(add_with_gaps as *const c_void, true, false) }.unwrap();
+    for size in [2, 3, 5] {
+        with_ranks(
+            size,
+            |r| (r % 2) as usize,
+            |team| {
+                for each in [1, 2, 7, 12, 40, 100, 600, 3000] {
+                    let (rank, size, each) = (u64::from(team.rank()), u64::from(size), each as u64);
+                    // The last ranks' parts begin within the first's, where the results go.
+                    let parts: Vec<u64> = (0..size).map(|r| if r == 0 { 1 } else { each }).collect();
+                    let total: u64 = parts.iter().sum();
+                    let first: u64 = parts[..rank as usize].iter().sum();
+                    let mut all: Vec<[i64; 2]> = (0..total).map(|i| [(i * 100 + rank) as i64, -7]).collect();
+                    // SAFETY: the vector holds as many elements, and outlives the operation.
+                    let data = unsafe { Data::new(all.as_mut_ptr().cast(), total, &datatype) };
+                    let operator = Operator { op: &op, handle: MPI_INT64_T };
+                    let mine = first..first + parts[rank as usize];
+                    team.reduce_scatter(Call::ReduceScatter, data, mine.clone(), data, operator).unwrap();
+                    let right = |i: u64| [(i * 100 * size + size * (size - 1) / 2) as i64, -7];
+                    let right: Vec<[i64; 2]> = mine.map(right).collect();
+                    assert_eq!(all[..right.len()], right, "rank {rank} of {size}, parts of {each}");
+                }
+            },
+        );
+    }
+}
+
 #[test]
 fn data_moves_as_in_the_serial_model() {
     let mut random = Random(seed());
