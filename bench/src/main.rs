@@ -10,8 +10,8 @@ mod processes;
 mod report;
 mod statistics;
 
-use clap::Parser;
-use plan::{Implementation, Session, WEFT};
+use clap::{Parser, ValueEnum};
+use plan::{Implementation, Part, Session, WEFT};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -35,9 +35,9 @@ struct Options {
     /// Seconds one program may take
     #[arg(long, default_value_t = 60)]
     limit_s: u64,
-    /// Measure ranks that are processes only, and the floors
-    #[arg(long)]
-    processes: bool,
+    /// Measure these parts only, and the floors
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<Part>,
     /// Measure the peers and the floors only
     #[arg(long)]
     without_weft: bool,
@@ -64,26 +64,29 @@ fn run(options: &Options) -> Result<(), String> {
     if load.split(' ').next().and_then(|one| one.parse::<f64>().ok()).is_some_and(|one| one > 0.5) {
         eprintln!("weft-bench: the machine is busy (load {}); figures will scatter", load.trim_end());
     }
-    let pythons = processes::Pythons::prepare(&options.build.join("bin"), &out);
-    if let Err(reason) = &pythons {
+    let parts = if options.only.is_empty() { Part::value_variants() } else { &options.only };
+    let is_whole = options.only.is_empty();
+    let with_python = parts.contains(&Part::Processes);
+    let pythons = with_python.then(|| processes::Pythons::prepare(&options.build.join("bin"), &out));
+    if let Some(Err(reason)) = &pythons {
         eprintln!("weft-bench: nothing is measured with Python: {reason}");
     }
+    let pythons = pythons.and_then(Result::ok);
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    let file = out.join(format!("{seconds}.json"));
     let mut session = Session::new(Duration::from_secs(options.limit_s));
     for round in 0..options.rounds {
         eprintln!("round {} of {}", round + 1, options.rounds);
-        // Those of collectives are of ranks that are threads.
-        session.floors(round, if options.processes { &floors[..1] } else { &floors });
-        if !options.processes {
-            session.round(round, &everybody, options.quick);
-        }
-        session.processes(round, &everybody, pythons.as_ref().ok());
+        // The floors of collectives are long.
+        let is_floor_needed = parts.contains(&Part::Sizes);
+        session.floors(round, if is_floor_needed { &floors } else { &floors[..1] });
+        session.round(round, &everybody, parts, pythons.as_ref(), options.quick);
+        // Whoever ends a long run keeps the rounds before.
+        let text = serde_json::to_string_pretty(&report::json(&session, round + 1, is_whole))
+            .map_err(|error| error.to_string())?;
+        std::fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
     }
-    report::print(&session, options.processes);
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    let file = out.join(format!("{seconds}.json"));
-    let text = serde_json::to_string_pretty(&report::json(&session, options.rounds, options.processes))
-        .map_err(|e| e.to_string())?;
-    std::fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
+    report::print(&session, is_whole);
     println!("all figures: {}", file.display());
     for example in ["gauss", "cannon"] {
         if let Some(picture) = plot::speed_up(&session.samples, example, &out)? {

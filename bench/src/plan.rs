@@ -1,6 +1,7 @@
 //! What is measured: the implementations, the programs, and the order in which rounds interleave them.
 
 use crate::command::{self, Outcome};
+use crate::processes::Pythons;
 use crate::statistics::Samples;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,35 @@ const PEER_EXAMPLE_RANKS: u64 = 64;
 pub const SIZED_COLLECTIVE_RANKS: [u64; 4] = [2, 8, 32, 128];
 /// Ranks of the example programs' speed-up curves.
 pub const EXAMPLE_RANKS: [u64; 4] = [2, 4, 16, 64];
+
+/// The measurements of collectives of several sizes, one operation each.
+const SIZED_ONE_BY_ONE: [&str; 6] = [
+    "collective_sizes 5 barrier",
+    "collective_sizes 5 bcast",
+    "collective_sizes 5 reduce",
+    "collective_sizes 5 allreduce",
+    "collective_sizes 5 allgather",
+    "collective_sizes 5 alltoall",
+];
+
+/// What can be measured by itself.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Part {
+    /// Latency and bandwidth of two ranks
+    Pairs,
+    /// Derived datatypes beside loops, several threads of a rank
+    Datatypes,
+    /// Collectives of a few bytes, up to 1024 ranks
+    Collectives,
+    /// Collectives of several sizes beside the floors of copies, and with ranks that come late
+    Sizes,
+    /// The example programs' speed-up
+    Examples,
+    /// Start-up and memory
+    Start,
+    /// Ranks that are processes, from C and from Python
+    Processes,
+}
 
 const KERNELS: [&str; 8] =
     ["latency", "bandwidth", "threads", "collectives", "collective_sizes", "skew", "datatypes", "pair_sizes"];
@@ -239,8 +269,60 @@ impl Session {
         }
     }
 
-    /// Measures everything once but what concerns processes, each implementation in turn.
-    pub fn round(&mut self, round: usize, everybody: &[Implementation], quick: bool) {
+    /// Measures some parts once, each implementation in turn.
+    pub fn round(
+        &mut self,
+        round: usize,
+        everybody: &[Implementation],
+        parts: &[Part],
+        pythons: Option<&Pythons>,
+        quick: bool,
+    ) {
+        for part in parts {
+            match part {
+                Part::Pairs => self.pairs(round, everybody),
+                Part::Datatypes => {
+                    for who in everybody.iter().filter(|who| !who.is_peer) {
+                        self.kernel(who, &[], "", 2, round, "datatypes");
+                        // Of the peers, some take seconds for what takes milliseconds.
+                        self.kernel(who, &[], "", 2, round, "threads");
+                    }
+                }
+                Part::Collectives => {
+                    for ranks in up_to(&COLLECTIVE_RANKS, if quick { 64 } else { u64::MAX }) {
+                        for who in everybody.iter().filter(|who| who.takes_part(ranks, PEER_COLLECTIVE_RANKS))
+                        {
+                            self.kernel(who, &[], "", ranks, round, "collectives");
+                        }
+                    }
+                }
+                Part::Sizes => self.sizes(round, everybody, if quick { 64 } else { u64::MAX }),
+                Part::Examples => {
+                    for ranks in EXAMPLE_RANKS {
+                        for who in everybody.iter().filter(|who| who.takes_part(ranks, PEER_EXAMPLE_RANKS)) {
+                            self.example(who, "gauss", "512", ranks, round);
+                            let side = ranks.isqrt();
+                            self.example(who, "cannon", &(384 / side).to_string(), ranks, round);
+                        }
+                    }
+                }
+                Part::Start => {
+                    for ranks in up_to(&START_RANKS, if quick { 1000 } else { u64::MAX }) {
+                        for who in everybody.iter().filter(|who| who.takes_part(ranks, PEER_START_RANKS)) {
+                            self.start(who, &[], "", ranks, round);
+                            if round == 0 {
+                                self.memory(who, ranks, round);
+                            }
+                        }
+                    }
+                }
+                Part::Processes => self.processes(round, everybody, pythons),
+            }
+        }
+    }
+
+    /// Measures messages of two ranks.
+    fn pairs(&mut self, round: usize, everybody: &[Implementation]) {
         for kernel in ["latency", "bandwidth"] {
             for who in everybody {
                 self.kernel(who, &[], "", 2, round, kernel);
@@ -249,40 +331,23 @@ impl Session {
                 self.kernel(who, &["--workers", "1"], "-one-worker", 2, round, kernel);
             }
         }
-        for who in everybody.iter().filter(|who| !who.is_peer) {
-            self.kernel(who, &[], "", 2, round, "datatypes");
-            // Of the peers, some take seconds for what takes milliseconds.
-            self.kernel(who, &[], "", 2, round, "threads");
-        }
-        let largest = if quick { 64 } else { u64::MAX };
-        for ranks in COLLECTIVE_RANKS.into_iter().filter(|ranks| *ranks <= largest) {
-            for who in everybody.iter().filter(|who| who.takes_part(ranks, PEER_COLLECTIVE_RANKS)) {
-                self.kernel(who, &[], "", ranks, round, "collectives");
-            }
-        }
-        for ranks in SIZED_COLLECTIVE_RANKS.into_iter().filter(|ranks| *ranks <= largest) {
-            for who in everybody {
-                self.kernel(who, &[], "", ranks, round, "collective_sizes");
+    }
+
+    /// Measures collectives of several sizes.
+    fn sizes(&mut self, round: usize, everybody: &[Implementation], largest: u64) {
+        for ranks in up_to(&SIZED_COLLECTIVE_RANKS, largest) {
+            // Where each rank has a core, all is over within seconds, and where the cores lie counts: each operation in
+            // turn. With more ranks starting them takes longest.
+            let kernels: &[&str] =
+                if ranks <= usable_cores().len() as u64 { &SIZED_ONE_BY_ONE } else { &["collective_sizes"] };
+            for kernel in kernels {
+                for who in everybody {
+                    self.kernel(who, &[], "", ranks, round, kernel);
+                }
             }
         }
         for who in everybody.iter().filter(|who| !who.is_peer) {
             self.kernel(who, &[], "", 32, round, "skew");
-        }
-        for ranks in EXAMPLE_RANKS {
-            for who in everybody.iter().filter(|who| who.takes_part(ranks, PEER_EXAMPLE_RANKS)) {
-                self.example(who, "gauss", "512", ranks, round);
-                let side = ranks.isqrt();
-                self.example(who, "cannon", &(384 / side).to_string(), ranks, round);
-            }
-        }
-        let largest = if quick { 1000 } else { u64::MAX };
-        for ranks in START_RANKS.into_iter().filter(|ranks| *ranks <= largest) {
-            for who in everybody.iter().filter(|who| who.takes_part(ranks, PEER_START_RANKS)) {
-                self.start(who, &[], "", ranks, round);
-                if round == 0 {
-                    self.memory(who, ranks, round);
-                }
-            }
         }
     }
 
@@ -330,6 +395,11 @@ impl Session {
             self.samples.add(&who.name, "memory", ranks, round, outcome.memory as f64);
         }
     }
+}
+
+/// Lists those of some numbers of ranks that are not larger than `largest`.
+fn up_to(ranks: &[u64], largest: u64) -> impl Iterator<Item = u64> {
+    ranks.iter().copied().filter(move |ranks| *ranks <= largest)
 }
 
 /// Reads the seconds of the parallel and the serial run out of an example's verdict.

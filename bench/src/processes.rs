@@ -13,9 +13,8 @@ pub const BARRIER_RANKS: u64 = 32;
 /// Ranks at start-up.
 pub const START_RANKS: u64 = 64;
 
-/// The parts of the sizes from 1 B to 8 MiB that are measured in one go, in few seconds: cores are moved about by a machine's host,
-/// and then everything takes longer.
-const PARTS: [(u64, u64); 4] = [(1, 64), (128, 8 << 10), (16 << 10, 256 << 10), (512 << 10, 8 << 20)];
+/// The largest message of a pair, in bytes.
+const LARGEST: u64 = 8 << 20;
 /// How long a program may take: of ranks that outnumber the cores, some implementations take minutes for what takes others a
 /// second, which then is all that is to be known. What they have measured by then counts.
 const LIMIT: Duration = Duration::from_secs(12);
@@ -68,9 +67,12 @@ impl Session {
         let options =
             |who: &Implementation| if who.is_peer { &[][..] } else { &["--ranks-as", "processes"][..] };
         let limit = core::mem::replace(&mut self.limit, LIMIT);
-        for (from, to) in PARTS {
+        // Each size by itself, in a fraction of a second: a machine's host moves the cores about, and then everything takes
+        // longer.
+        for size in core::iter::successors(Some(1), |size| Some(size * 2)).take_while(|size| *size <= LARGEST)
+        {
             for who in everybody {
-                self.kernel(who, options(who), "", 2, round, &format!("pair_sizes 5 {from} {to}"));
+                self.kernel(who, options(who), "", 2, round, &format!("pair_sizes 5 {size} {size}"));
             }
         }
         for who in everybody {

@@ -282,8 +282,8 @@ fn figure(what: &str, size: u64, summary: Summary) -> String {
     text
 }
 
-/// Prints all figures, then every bar with its verdict, then what failed. `processes`: only the bars of ranks that are processes.
-pub fn print(session: &Session, processes: bool) {
+/// Prints all figures, then every bar with its verdict, then what failed. `is_whole`: bars of what was not measured are shown, too.
+pub fn print(session: &Session, is_whole: bool) {
     let samples = &session.samples;
     println!("{:<10} {:<22} {:>9} {:>11}   {:>11} .. {:<11}", "", "what", "size", "median", "low", "high");
     for key in samples.keys() {
@@ -298,7 +298,7 @@ pub fn print(session: &Session, processes: bool) {
         }
     }
     println!("\n{:<66} {:>9} {:>21} {:>9}", "bar", "median", "low .. high", "");
-    for check in checks(samples, processes) {
+    for check in checks(samples, is_whole) {
         let (value, spread, verdict) = match check.value {
             Some(s) => (
                 format!("{:.3} {}", s.median, check.unit),
@@ -314,25 +314,22 @@ pub fn print(session: &Session, processes: bool) {
     }
 }
 
-fn checks(samples: &Samples, processes: bool) -> Vec<Check> {
-    let all: &[fn(&Samples) -> Vec<Check>] = if processes {
-        &[process_checks]
-    } else {
-        &[
-            floors_checks,
-            thread_checks,
-            datatype_checks,
-            absolute_checks,
-            peer_checks,
-            process_checks,
-            collective_checks,
-        ]
-    };
-    all.iter().flat_map(|checks| checks(samples)).collect()
+fn checks(samples: &Samples, is_whole: bool) -> Vec<Check> {
+    let all = [
+        floors_checks,
+        thread_checks,
+        datatype_checks,
+        absolute_checks,
+        peer_checks,
+        process_checks,
+        collective_checks,
+    ];
+    let all = all.iter().flat_map(|checks| checks(samples));
+    all.filter(|check| is_whole || check.value.is_some()).collect()
 }
 
 /// Returns everything measured and judged as JSON; see [`print`].
-pub fn json(session: &Session, rounds: usize, processes: bool) -> Value {
+pub fn json(session: &Session, rounds: usize, is_whole: bool) -> Value {
     let samples = &session.samples;
     let figures: Vec<Value> = samples
         .keys()
@@ -341,7 +338,7 @@ pub fn json(session: &Session, rounds: usize, processes: bool) -> Value {
             Some(json!({ "who": key.who, "what": key.what, "size": key.size, "value": summary }))
         })
         .collect();
-    let bars: Vec<Value> = checks(samples, processes)
+    let bars: Vec<Value> = checks(samples, is_whole)
         .into_iter()
         .map(|c| {
             let held = c.value.map(|s| c.bar.holds(s.median));
@@ -377,7 +374,7 @@ mod tests {
 
     #[test]
     fn the_cheaper_floor_and_the_best_peer_count() {
-        let checks = checks(&session().samples, false);
+        let checks = checks(&session().samples, true);
         let latency = &checks[0];
         assert!(latency.what.ends_with("handoff-one-line"));
         assert!((latency.value.unwrap().median - 1.3).abs() < 1e-9 && latency.bar.holds(1.3));
@@ -409,7 +406,7 @@ mod tests {
         ] {
             session.samples.add(WEFT, what, 8192, 0, value);
         }
-        let checks = checks(&session.samples, false);
+        let checks = checks(&session.samples, true);
         let find = |what: &str| checks.iter().find(|c| c.what.contains(what)).unwrap();
         let vector = find("vector8-same, 8 KiB");
         assert!(!vector.bar.holds(vector.value.unwrap().median), "0.7 is below the bar");
@@ -423,7 +420,7 @@ mod tests {
         let mut session = session();
         session.samples.add(MACHINE, "floor-bcast-65536", 32, 0, 60_000.0);
         session.samples.add(WEFT, "bcast-65536", 32, 0, 100_000.0);
-        let checks = checks(&session.samples, false);
+        let checks = checks(&session.samples, true);
         let peer = checks.iter().find(|c| c.what.starts_with("bcast-65536, 32 ranks: slow / weft")).unwrap();
         assert!(peer.what.ends_with("(copies alone 4.0)") && !peer.bar.holds(peer.value.unwrap().median));
         let floor =
@@ -456,8 +453,15 @@ mod tests {
     }
 
     #[test]
+    fn of_some_parts_only_what_was_measured_is_judged() {
+        let (all, some) = (checks(&session().samples, true), checks(&session().samples, false));
+        assert!(all.iter().any(|check| check.what == "barrier, 32 ranks"));
+        assert!(!some.is_empty() && some.len() < all.len() && some.iter().all(|check| check.value.is_some()));
+    }
+
+    #[test]
     fn a_missed_bar_is_not_called_held() {
-        let value = json(&session(), 3, false);
+        let value = json(&session(), 3, true);
         let bars = value["bars"].as_array().unwrap();
         let fresh = bars.iter().find(|b| b["what"].as_str().unwrap().contains("message-fresh")).unwrap();
         assert_eq!(fresh["held"], false);
