@@ -1,16 +1,20 @@
 //! What a process does at another one's door.
 
 use crate::frames::{Frames, frame};
+use crate::knock::dial;
 use crate::line::Line;
 use crate::server::{PORT, TICKET, door, name_address};
+use crate::socket::Socket;
+use crate::token::Token;
 use std::io::{self, Read, Write};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixStream};
+use std::os::unix::net::{SocketAddr as LocalAddr, UnixStream};
 use weft_sys::local_socket;
 
 /// Connects to a socket of the same user.
-fn knock(address: &SocketAddr) -> io::Result<UnixStream> {
+fn knock(address: &LocalAddr) -> io::Result<UnixStream> {
     let socket = UnixStream::connect_addr(address)?;
     if local_socket::user_of(socket.as_fd())? != local_socket::own_user() {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to another user"));
@@ -20,20 +24,27 @@ fn knock(address: &SocketAddr) -> io::Result<UnixStream> {
 
 /// Says what is wanted.
 fn ask(name: &str, kind: u8, token: &str) -> io::Result<UnixStream> {
-    let socket = knock(&SocketAddr::from_abstract_name(name)?)?;
+    let socket = knock(&LocalAddr::from_abstract_name(name)?)?;
     let wish = [&[kind], token.as_bytes()].concat();
     (&socket).write_all(&frame(&wish))?;
     Ok(socket)
 }
 
-/// Connects to a port behind the door of that name, with a first message. Whoever waits there, now or later, gets it.
+/// Connects to a port behind the door of that name, on this host or at one of these addresses, with a first message. Whoever
+/// waits there, now or later, gets it.
 ///
 /// # Errors
-/// What the kernel says: `ConnectionRefused` if there is no such door. If there is no such port, the first
+/// What the kernel says: `ConnectionRefused` if there is no such door. If a port of this host is not open, the first
 /// [`Line::receive`] fails.
-pub fn connect(name: &str, port: &str, first: &[u8]) -> io::Result<Line> {
-    let socket = ask(name, PORT, port)?;
-    let line = door()?.read_from(socket)?;
+pub fn connect(name: &str, port: &str, addresses: &[SocketAddr], first: &[u8]) -> io::Result<Line> {
+    let wrong = || io::Error::new(io::ErrorKind::InvalidInput, "this is no port's name");
+    let token = Token::read(port).ok_or_else(wrong)?;
+    let socket = match ask(name, PORT, port) {
+        Ok(socket) => Socket::Local(socket),
+        Err(_) if !addresses.is_empty() => dial(&token, addresses)?,
+        Err(error) => return Err(error),
+    };
+    let line = door()?.read_from(socket, token.secret)?;
     line.send(first)?;
     Ok(line)
 }

@@ -1,4 +1,5 @@
-//! How processes of different jobs find each other on a host: a socket without a file at each process that wants to be found.
+//! How processes of different jobs find each other: a socket without a file at each process that wants to be found, and, as
+//! long as it has a port, one on each network that settings choose.
 //!
 //! A process has one [`Door`]. Behind it are *ports*, at which ranks wait for others to connect; *tickets*, for which the
 //! door hands out a descriptor (that of memory to be shared); and *names* that the process has published. Who has
@@ -19,9 +20,13 @@
 
 mod client;
 mod frames;
+mod knock;
 mod line;
 mod server;
+mod socket;
+mod token;
 
 pub use client::{connect, fetch, look_up};
 pub use line::Line;
 pub use server::{Door, NameRefused, Port, Ticket, door};
+pub use token::{SEALED, seal, secret, unseal};

@@ -1,10 +1,11 @@
 //! The way between two processes that have found each other.
 
 use crate::frames::frame;
+use crate::socket::Socket;
 use std::collections::VecDeque;
-use std::io::{self, Write};
-use std::os::unix::net::UnixStream;
+use std::io;
 use std::sync::Arc;
+use weft_net_tcp::Secret;
 use weft_sched::WaitSet;
 use weft_sync::Lock;
 
@@ -48,13 +49,19 @@ pub(crate) fn awaiting(wait: impl FnOnce()) {
 
 /// A connection to another process. Its end closes it.
 pub struct Line {
-    socket: UnixStream,
+    socket: Socket,
     inbox: Arc<Inbox>,
+    secret: Secret,
 }
 
 impl Line {
-    pub(crate) fn new(socket: UnixStream, inbox: Arc<Inbox>) -> Self {
-        Self { socket, inbox }
+    pub(crate) fn new(socket: Socket, inbox: Arc<Inbox>, secret: Secret) -> Self {
+        Self { socket, inbox, secret }
+    }
+
+    /// Returns what both ends know, and nobody else but who was told the port.
+    pub fn secret(&self) -> &Secret {
+        &self.secret
     }
 
     /// Sends a message.
@@ -62,7 +69,7 @@ impl Line {
     /// # Errors
     /// What the kernel says; the other end may be gone.
     pub fn send(&self, message: &[u8]) -> io::Result<()> {
-        (&self.socket).write_all(&frame(message))
+        self.socket.send(&frame(message))
     }
 
     /// Waits for a message.
@@ -77,6 +84,6 @@ impl Line {
 impl Drop for Line {
     fn drop(&mut self) {
         // The door's thread has another descriptor of the socket.
-        let _ = self.socket.shutdown(std::net::Shutdown::Both);
+        self.socket.shut();
     }
 }

@@ -1,14 +1,21 @@
 //! The door of a process: its sockets and the thread that reads from them.
 
 use crate::frames::{Frames, frame};
+use crate::knock::{Knock, STRANGERS, Step, listen};
 use crate::line::{Inbox, Line, awaiting};
+use crate::socket::Socket;
+use crate::token::{ID, Token};
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
+use std::net::{SocketAddr as NetAddress, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
+use weft_base::say;
+use weft_net_tcp::Secret;
 use weft_sched::WaitSet;
 use weft_sync::Lock;
 use weft_sys::local_socket::{self, own_user, user_of, wait_readable};
@@ -20,6 +27,7 @@ pub(crate) const TICKET: u8 = b't';
 
 /// Who has connected to a port and not been received.
 struct Queue {
+    secret: Secret,
     lines: Lock<VecDeque<Line>>,
     is_closed: AtomicBool,
     waiting: WaitSet,
@@ -27,8 +35,9 @@ struct Queue {
 
 /// Where ranks wait for others to connect. Its end refuses those who wait, and all who come.
 pub struct Port {
-    token: String,
+    token: Token,
     queue: Arc<Queue>,
+    addresses: Vec<NetAddress>,
 }
 
 /// A descriptor that is handed out to whoever shows the token; not any more once this is dropped.
@@ -47,7 +56,9 @@ pub enum NameRefused {
 
 #[derive(Default)]
 struct State {
-    ports: HashMap<String, Arc<Queue>>,
+    ports: HashMap<[u8; ID], Arc<Queue>>,
+    /// Where ports can be reached from other hosts, as long as there are any.
+    nets: Vec<(Arc<TcpListener>, NetAddress)>,
     tickets: HashMap<String, Arc<OwnedFd>>,
     names: HashMap<String, (Arc<UnixListener>, String)>,
     /// Sockets to be read from that the thread does not know yet.
@@ -65,8 +76,10 @@ pub struct Door {
 
 /// Somebody at the door.
 struct Caller {
-    socket: UnixStream,
+    socket: Socket,
     frames: Frames,
+    /// It comes from another host and has proved nothing yet.
+    knock: Option<Knock>,
     /// Where messages go, once it is known what is wanted.
     inbox: Option<Arc<Inbox>>,
     /// The name at whose socket it has come; the door's own if that is none.
@@ -93,14 +106,15 @@ pub(crate) fn name_address(service: &str) -> io::Result<SocketAddr> {
 }
 
 static DOOR: OnceLock<&'static Door> = OnceLock::new();
+/// Held by who opens or closes a port: the system is asked which interfaces there are, and that not under the door's lock.
+static OPENING: Mutex<()> = Mutex::new(());
 
 /// Returns the door of this process; the first call opens it.
 ///
 /// # Errors
 /// What the kernel says.
 pub fn door() -> io::Result<&'static Door> {
-    static OPENING: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    let _alone = OPENING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _alone = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(door) = DOOR.get() {
         return Ok(door);
     }
@@ -121,16 +135,27 @@ impl Door {
     /// Makes a port.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// What the kernel says. That there is no network to listen on is none.
     pub fn open_port(&'static self) -> io::Result<Port> {
-        let token = token()?;
+        let token = Token::draw()?;
         let queue = Arc::new(Queue {
+            secret: token.secret,
             lines: Lock::default(),
             is_closed: AtomicBool::new(false),
             waiting: WaitSet::new(),
         });
-        self.state.lock().ports.insert(token.clone(), queue.clone());
-        Ok(Port { token, queue })
+        let _alone = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh = if self.state.lock().ports.is_empty() { Some(listen()) } else { None };
+        let addresses = {
+            let mut state = self.state.lock();
+            if let Some(fresh) = fresh {
+                state.nets = fresh.into_iter().map(|(listener, at)| (Arc::new(listener), at)).collect();
+            }
+            state.ports.insert(token.id, queue.clone());
+            state.nets.iter().map(|(_, at)| *at).collect()
+        };
+        self.ring();
+        Ok(Port { token, queue, addresses })
     }
 
     /// Makes a ticket for a descriptor.
@@ -171,18 +196,19 @@ impl Door {
     }
 
     /// Reads from a socket from now on.
-    pub(crate) fn read_from(&self, socket: UnixStream) -> io::Result<Line> {
+    pub(crate) fn read_from(&self, socket: Socket, secret: Secret) -> io::Result<Line> {
         let inbox = Inbox::new();
         let reader = socket.try_clone()?;
         let caller = Caller {
             socket: reader,
             frames: Frames::default(),
+            knock: None,
             inbox: Some(inbox.clone()),
             asks_for_name: false,
         };
         self.state.lock().fresh.push(caller);
         self.ring();
-        Ok(Line::new(socket, inbox))
+        Ok(Line::new(socket, inbox, secret))
     }
 
     fn ring(&self) {
@@ -191,40 +217,102 @@ impl Door {
 
     fn serve(&self) {
         let mut callers: Vec<Caller> = Vec::new();
+        let mut refused = Refused::default();
         loop {
-            let names: Vec<(Arc<UnixListener>, String)> = {
+            let (names, nets) = {
                 let mut state = self.state.lock();
                 callers.append(&mut state.fresh);
-                state.names.values().cloned().collect()
+                let names: Vec<Arc<UnixListener>> =
+                    state.names.values().map(|(listener, _)| listener.clone()).collect();
+                let nets: Vec<Arc<TcpListener>> =
+                    state.nets.iter().map(|(listener, _)| listener.clone()).collect();
+                (names, nets)
             };
+            let now = Instant::now();
+            callers.retain(|caller| {
+                let is_late = caller.knock.as_ref().is_some_and(|knock| knock.until <= now);
+                if is_late {
+                    refused.count("it does not answer");
+                }
+                !is_late
+            });
+            let deadline = callers.iter().filter_map(|caller| caller.knock.as_ref()).map(|k| k.until).min();
             let fixed = [self.bell.1.as_fd(), self.listener.as_fd()];
             let sources: Vec<BorrowedFd<'_>> = fixed
                 .into_iter()
-                .chain(names.iter().map(|(listener, _)| listener.as_fd()))
+                .chain(names.iter().map(|listener| listener.as_fd()))
+                .chain(nets.iter().map(|listener| listener.as_fd()))
                 .chain(callers.iter().map(|caller| caller.socket.as_fd()))
                 .collect();
-            let ready = wait_readable(&sources);
+            let ready = wait_readable(&sources, deadline.map(|at| at.saturating_duration_since(now)));
             drop(sources);
-            let (ready, of_callers) = ready.split_at(2 + names.len());
+            let (ready, of_callers) = ready.split_at(2 + names.len() + nets.len());
             let mut of_callers = of_callers.iter();
-            callers.retain_mut(|caller| !of_callers.next().is_some_and(|&ready| ready) || self.hear(caller));
+            callers.retain_mut(|caller| {
+                !of_callers.next().is_some_and(|&ready| ready) || self.hear(caller, &mut refused)
+            });
             if ready[0] {
                 let _ = local_socket::read_now(self.bell.1.as_fd(), &mut [0; 256]);
             }
+            let (of_local, of_nets) = ready[1..].split_at(1 + names.len());
             let listeners = [(&self.listener, false)].into_iter();
-            let listeners = listeners.chain(names.iter().map(|(listener, _)| (&**listener, true)));
-            for ((listener, asks_for_name), _) in listeners.zip(&ready[1..]).filter(|(_, ready)| **ready) {
+            let listeners = listeners.chain(names.iter().map(|listener| (&**listener, true)));
+            for ((listener, asks_for_name), _) in listeners.zip(of_local).filter(|(_, ready)| **ready) {
                 if let Ok((socket, _)) = listener.accept()
                     && user_of(socket.as_fd()).is_ok_and(|user| user == own_user())
                 {
-                    callers.push(Caller { socket, frames: Frames::default(), inbox: None, asks_for_name });
+                    let (socket, frames) = (Socket::Local(socket), Frames::default());
+                    callers.push(Caller { socket, frames, knock: None, inbox: None, asks_for_name });
                 }
+            }
+            for (listener, _) in nets.iter().zip(of_nets).filter(|(_, ready)| **ready) {
+                let Ok(socket) = Socket::accept(listener) else { continue };
+                let is_stranger = |caller: &Caller| caller.knock.is_some();
+                if callers.iter().filter(|caller| is_stranger(caller)).count() >= STRANGERS
+                    && let Some(oldest) = callers.iter().position(is_stranger)
+                {
+                    callers.remove(oldest);
+                    refused.count("too many connections that prove nothing");
+                }
+                let (knock, frames) = (Some(Knock::new()), Frames::default());
+                callers.push(Caller { socket, frames, knock, inbox: None, asks_for_name: false });
             }
         }
     }
 
+    /// Hears somebody who comes from another host and has proved nothing yet. Returns whether it may say more.
+    fn hear_knock(&self, caller: &mut Caller, refused: &mut Refused) -> bool {
+        let Some(knock) = &mut caller.knock else { return true };
+        let find = |id: &[u8; ID]| self.state.lock().ports.get(id).map(|queue| queue.secret);
+        match knock.hear(&caller.socket, find) {
+            Step::Wait => true,
+            Step::Proved(id) => {
+                caller.knock = None;
+                self.receive(caller, &id)
+            }
+            Step::Refused(why) => {
+                refused.count(&why);
+                false
+            }
+        }
+    }
+
+    /// Hands a caller to those who wait at a port. Returns whether there is such a port.
+    fn receive(&self, caller: &mut Caller, port: &[u8; ID]) -> bool {
+        let queue = self.state.lock().ports.get(port).cloned();
+        let (Some(queue), Ok(socket)) = (queue, caller.socket.try_clone()) else { return false };
+        let inbox = Inbox::new();
+        caller.inbox = Some(inbox.clone());
+        queue.lines.lock().push_back(Line::new(socket, inbox, queue.secret));
+        queue.waiting.wake_all();
+        true
+    }
+
     /// Reads what a caller says. Returns whether to read on.
-    fn hear(&self, caller: &mut Caller) -> bool {
+    fn hear(&self, caller: &mut Caller, refused: &mut Refused) -> bool {
+        if caller.knock.is_some() {
+            return self.hear_knock(caller, refused);
+        }
         let mut buffer = [0; 16384];
         let got = match local_socket::read_now(caller.socket.as_fd(), &mut buffer) {
             Ok(got) => got,
@@ -260,7 +348,7 @@ impl Door {
             let service = String::from_utf8_lossy(wish);
             let port = self.state.lock().names.get(&*service).map(|(_, port)| port.clone());
             if let Some(port) = port {
-                let _ = caller.socket.write_all(&frame(port.as_bytes()));
+                let _ = caller.socket.send(&frame(port.as_bytes()));
             }
             return false;
         }
@@ -274,24 +362,37 @@ impl Door {
                 }
                 false
             }
-            PORT => {
-                let queue = self.state.lock().ports.get(token).cloned();
-                let (Some(queue), Ok(socket)) = (queue, caller.socket.try_clone()) else { return false };
-                let inbox = Inbox::new();
-                caller.inbox = Some(inbox.clone());
-                queue.lines.lock().push_back(Line::new(socket, inbox));
-                queue.waiting.wake_all();
-                true
-            }
+            PORT => match Token::read(token) {
+                Some(token) => self.receive(caller, &token.id),
+                None => false,
+            },
             _ => false,
+        }
+    }
+}
+
+/// Counts those who were refused, and says so the first time, and when that has happened often.
+#[derive(Default)]
+struct Refused(u64);
+
+impl Refused {
+    fn count(&mut self, why: &str) {
+        self.0 += 1;
+        if self.0.is_power_of_two() && (self.0 == 1 || self.0 >= 1024) {
+            say!("weft: a connection to a port was refused: {why} ({} so far)", self.0);
         }
     }
 }
 
 impl Port {
     /// Returns what others must show at the door.
-    pub fn token(&self) -> &str {
-        &self.token
+    pub fn token(&self) -> String {
+        self.token.text()
+    }
+
+    /// Returns where processes of other hosts find the door.
+    pub fn addresses(&self) -> &[NetAddress] {
+        &self.addresses
     }
 
     /// Waits for somebody to connect; nobody will once the port is closed.
@@ -320,7 +421,15 @@ impl Port {
 impl Drop for Port {
     fn drop(&mut self) {
         if let Some(door) = DOOR.get() {
-            door.state.lock().ports.remove(&self.token);
+            let _alone = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+            {
+                let mut state = door.state.lock();
+                state.ports.remove(&self.token.id);
+                if state.ports.is_empty() {
+                    state.nets.clear();
+                }
+            }
+            door.ring();
         }
         self.queue.lines.lock().clear();
     }
@@ -350,7 +459,7 @@ mod tests {
     fn who_connects_is_received_and_both_speak() {
         let door = door().unwrap();
         let port = door.open_port().unwrap();
-        let caller = connect(door.name(), port.token(), b"hello").unwrap();
+        let caller = connect(door.name(), &port.token(), &[], b"hello").unwrap();
         let line = port.accept().unwrap();
         assert_eq!(line.receive().unwrap(), b"hello");
         line.send(&[7; 100_000]).unwrap();
@@ -358,17 +467,63 @@ mod tests {
         drop(line);
         assert!(caller.receive().is_err());
         // Who waits at a port that closes is refused, and so is who comes later; nobody is received any more.
-        let waits = connect(door.name(), port.token(), b"").unwrap();
+        let waits = connect(door.name(), &port.token(), &[], b"").unwrap();
         std::thread::scope(|scope| {
             let received = scope.spawn(|| port.accept().and_then(|_| port.accept()).is_none());
             port.close();
             assert!(received.join().unwrap());
         });
-        let token = port.token().to_owned();
+        let token = port.token();
         drop(port);
         assert!(waits.receive().is_err());
-        assert!(connect(door.name(), &token, b"").and_then(|line| line.receive()).is_err());
-        assert!(connect("weft-door-there-is-none", &token, b"").is_err());
+        assert!(connect(door.name(), &token, &[], b"").and_then(|line| line.receive()).is_err());
+        assert!(connect("weft-door-there-is-none", &token, &[], b"").is_err());
+    }
+
+    #[test]
+    fn who_comes_over_the_network_must_know_the_secret() {
+        let door = door().unwrap();
+        let port = door.open_port().unwrap();
+        let addresses = port.addresses().to_vec();
+        assert!(!addresses.is_empty());
+        let elsewhere = "weft-door-of-another-host";
+        let caller = connect(elsewhere, &port.token(), &addresses, b"hello").unwrap();
+        let line = port.accept().unwrap();
+        assert_eq!(line.receive().unwrap(), b"hello");
+        line.send(&[7; 300_000]).unwrap();
+        assert_eq!(caller.receive().unwrap(), [7; 300_000]);
+        assert_eq!(caller.secret(), line.secret());
+        drop(caller);
+        assert!(line.receive().is_err());
+
+        let mut wrong = Token::read(&port.token()).unwrap();
+        wrong.secret[31] ^= 1;
+        let refused = connect(elsewhere, &wrong.text(), &addresses, b"").err().unwrap();
+        assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
+        wrong.id[0] ^= 1;
+        assert!(connect(elsewhere, &wrong.text(), &addresses, b"").is_err());
+
+        // Many who prove nothing keep nobody out, and nothing that they say is heard.
+        let mut strangers = Vec::new();
+        for number in 0..STRANGERS + 20 {
+            let mut stranger = std::net::TcpStream::connect(addresses[0]).unwrap();
+            if number % 2 == 0 {
+                stranger.write_all(&[b'x'; 200]).unwrap();
+            }
+            strangers.push(stranger);
+        }
+        let caller = connect(elsewhere, &port.token(), &addresses, b"").unwrap();
+        let line = port.accept().unwrap();
+        assert_eq!(line.receive().unwrap(), b"");
+        assert!(port.queue.lines.lock().is_empty());
+        drop((caller, line, strangers));
+
+        // A port that is closed is not to be found, and with the last one nobody listens any more.
+        let token = port.token();
+        let other = door.open_port().unwrap();
+        drop(port);
+        assert!(connect(elsewhere, &token, &addresses, b"").is_err());
+        drop(other);
     }
 
     #[test]
@@ -378,7 +533,7 @@ mod tests {
         let ticket = door.offer(far.into()).unwrap();
         let got = UnixStream::from(fetch(door.name(), ticket.token()).unwrap());
         (&got).write_all(b"x").unwrap();
-        assert!(wait_readable(&[near.as_fd()])[0]);
+        assert!(wait_readable(&[near.as_fd()], None)[0]);
         let token = ticket.token().to_owned();
         drop(ticket);
         assert_eq!(fetch(door.name(), &token).err().map(|e| e.kind()), Some(io::ErrorKind::NotFound));

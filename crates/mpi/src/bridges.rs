@@ -2,8 +2,7 @@
 //!
 //! The ranks of each side have a communicator, and a leader in it; the leaders can talk ([`Talk`]). What one says to the
 //! other all ranks of both sides learn. First they tell who is on their side. Then each node process says which of the
-//! other side's it knows: where one of two does not know the other, both get a new way to each other, in memory that the
-//! left leader makes and that the others fetch at its door. Last, all claim a context number that the left leader has
+//! other side's it knows: where one of two does not know the other, both get a new way to each other ([`Needs`]). Last, all claim a context number that the left leader has
 //! drawn, and if one cannot, the next. No rank returns before all know that all have what they need, or that there will be
 //! no communicator.
 
@@ -11,14 +10,15 @@ use crate::communicators::Communicator;
 use crate::contexts;
 use crate::host::host;
 use crate::nodes;
-use crate::strangers::{self, NodeIdentity, NodeProcess, Side, Tie, system};
+use crate::strangers::{self, Side, Tie, system};
+use crate::ways::{Made, Needs, Paper};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use weft_base::constants::*;
 use weft_base::{Error, Result};
 use weft_comm::{Communicator as Values, Group};
-use weft_local::{Options, Segment, SegmentDevice};
+use weft_net_tcp::Secret;
 use weft_sync::Lock;
 
 /// What the leaders of the two sides say to each other.
@@ -34,6 +34,11 @@ pub(crate) trait Talk {
     /// # Errors
     /// The other leader is gone.
     fn receive(&self) -> Result<Vec<u8>>;
+
+    /// Returns what both leaders know and nobody else, if there is something.
+    fn secret(&self) -> Option<&Secret> {
+        None
+    }
 }
 
 impl Talk for weft_door::Line {
@@ -43,6 +48,10 @@ impl Talk for weft_door::Line {
 
     fn receive(&self) -> Result<Vec<u8>> {
         weft_door::Line::receive(self).map_err(|error| gone(&error))
+    }
+
+    fn secret(&self) -> Option<&Secret> {
+        Some(weft_door::Line::secret(self))
     }
 }
 
@@ -61,8 +70,6 @@ struct Greeting {
 /// What the left leader offers to all.
 #[derive(Serialize, Deserialize)]
 struct Offer {
-    /// Where to fetch the memory of a new way, if one is needed: the door and the ticket.
-    memory: Option<(String, String)>,
     context: u32,
     agreement: u64,
 }
@@ -129,6 +136,41 @@ impl Shore<'_> {
     }
 }
 
+impl Shore<'_> {
+    /// Draws a secret for the network between the sides and tells it to all, hidden by what those who tell it to each other
+    /// know already: of two leaders the secret of the port, of a side's ranks that of their job. Only where ranks of several
+    /// jobs are one side, or leaders met in a communicator, there is nothing of the kind, and it goes over the connections
+    /// that they have.
+    fn confide(&self) -> Result<Secret> {
+        let no_random = |error: std::io::Error| system(MPI_ERR_INTERN, "no random numbers", &error);
+        let wrap = |key: Option<&Secret>, secret: &Secret| match key {
+            Some(key) => weft_door::seal(key, secret).map(Vec::from).map_err(no_random),
+            None => Ok(secret.to_vec()),
+        };
+        let unwrap = |key: Option<&Secret>, bytes: &[u8]| {
+            let opened = match key {
+                Some(key) => bytes.try_into().ok().map(|sealed| weft_door::unseal(key, sealed)),
+                None => bytes.try_into().ok(),
+            };
+            opened.ok_or_else(|| Error::new(MPI_ERR_PORT, "the other side says what makes no sense"))
+        };
+        let is_mixed = strangers::are_in(&self.local.values.group);
+        let own = host().secret().filter(|_| !is_mixed).map(|secret| secret.0);
+        let found = self.talk.as_ref().map(|talk| {
+            let talk = talk.as_ref().map_err(Error::clone)?;
+            let secret = if self.is_left {
+                let secret = weft_door::secret().map_err(no_random)?;
+                talk.send(&wrap(talk.secret(), &secret)?)?;
+                secret
+            } else {
+                unwrap(talk.secret(), &talk.receive()?)?
+            };
+            wrap(own.as_ref(), &secret)
+        });
+        unwrap(own.as_ref(), &self.share(found)?)
+    }
+}
+
 fn to_bytes<T: Serialize>(value: &T) -> Result<Vec<u8>> {
     serde_json::to_vec(value).map_err(|error| system(MPI_ERR_INTERN, "cannot write a message", &error))
 }
@@ -141,6 +183,7 @@ fn from_bytes<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T> {
 /// What the ranks of a side on one node process have in common.
 struct Attempt {
     known: OnceLock<(Tie, Vec<bool>)>,
+    made: OnceLock<Result<Made>>,
     linked: OnceLock<Result<Tie>>,
 }
 
@@ -154,7 +197,10 @@ impl Attempt {
     fn join(number: u64, is_left: bool, ranks: usize) -> Arc<Self> {
         let mut guard = ATTEMPTS.lock();
         let attempts = guard.get_or_insert_default();
-        let fresh = || (Arc::new(Self { known: OnceLock::new(), linked: OnceLock::new() }), ranks);
+        let fresh = || {
+            let attempt = Self { known: OnceLock::new(), made: OnceLock::new(), linked: OnceLock::new() };
+            (Arc::new(attempt), ranks)
+        };
         let (attempt, missing) = attempts.entry((number, is_left)).or_insert_with(fresh);
         *missing -= 1;
         let (attempt, is_last) = (attempt.clone(), *missing == 0);
@@ -165,62 +211,12 @@ impl Attempt {
     }
 }
 
-/// Which node processes of one side need a new way to which of the other.
-struct Needs {
-    sides: [Vec<NodeProcess>; 2],
-    /// By node process of the left side and of the right one.
-    missing: Vec<Vec<bool>>,
-}
-
-impl Needs {
-    fn new(
-        sides: [Vec<NodeProcess>; 2],
-        left_knows: &[Vec<bool>],
-        right_knows: &[Vec<bool>],
-    ) -> Option<Self> {
-        let [left, right] = &sides;
-        let fits = |known: &[Vec<bool>], own: &[NodeProcess], other: &[NodeProcess]| {
-            known.len() == own.len() && known.iter().all(|row| row.len() == other.len())
-        };
-        if !fits(left_knows, left, right) || !fits(right_knows, right, left) {
-            return None;
-        }
-        let is_missing = |l: usize, r: usize| {
-            left[l].identity() != right[r].identity() && !(left_knows[l][r] && right_knows[r][l])
-        };
-        let missing = (0..left.len()).map(|l| (0..right.len()).map(|r| is_missing(l, r)).collect()).collect();
-        Some(Self { sides, missing })
-    }
-
-    fn any(&self) -> bool {
-        self.missing.iter().flatten().any(|&missing| missing)
-    }
-
-    /// Returns the numbers in the new memory, and the names, of those that a node process needs a way to.
-    fn of(&self, me: NodeIdentity, is_left: bool) -> (u32, Vec<(u32, NodeProcess)>) {
-        let [left, right] = &self.sides;
-        let place = |side: &[NodeProcess]| side.iter().position(|node| node.identity() == me);
-        let (first, others, own) = match is_left {
-            true => (left.len(), right, place(left)),
-            false => (0, left, place(right)),
-        };
-        let own = own.unwrap_or(0);
-        let is_missing = |other: usize| match is_left {
-            true => self.missing[own][other],
-            false => self.missing[other][own],
-        };
-        let needed = others.iter().enumerate().filter(|(other, _)| is_missing(*other));
-        let slot = if is_left { own } else { left.len() + own };
-        (slot as u32, needed.map(|(other, node)| ((first + other) as u32, node.clone())).collect())
-    }
-}
-
 /// Makes an intercommunicator with `local`, an intracommunicator, as its caller's side. `talk` is what the leader has, rank
 /// `leader` of `local`. Collective over both sides.
 ///
 /// # Errors
-/// What is wrong with `talk`; `MPI_ERR_COMM` if a process is on both sides; `MPI_ERR_PORT` when the other leader is gone
-/// or on another host; `MPI_ERR_INTERN` with what the system refuses. All ranks of both sides get an error.
+/// What is wrong with `talk`; `MPI_ERR_COMM` if a process is on both sides; `MPI_ERR_PORT` when the other leader is gone;
+/// `MPI_ERR_INTERN` with what the system refuses. All ranks of both sides get an error.
 pub(crate) fn build(
     local: &Communicator,
     leader: u32,
@@ -228,7 +224,11 @@ pub(crate) fn build(
     is_left: bool,
 ) -> Result<(Values, Tie)> {
     let shore = Shore { local, leader, talk, is_left };
-    let own = Side::of(&local.values.group);
+    let mut hosts = vec![0; 8 * local.values.size() as usize];
+    local.team.allgather_bytes(&strangers::own_host().to_ne_bytes(), &mut hosts)?;
+    let hosts: Vec<u64> =
+        hosts.chunks_exact(8).map(|h| u64::from_ne_bytes(h.try_into().expect("eight bytes"))).collect();
+    let own = Side::of(&local.values.group, &hosts);
     let (_, attempt) = contexts::draw();
     let greetings = shore.swap(|| to_bytes(&Greeting { attempt, side: own.clone() }))?;
     let [left, right]: [Greeting; 2] = [from_bytes(&greetings[0])?, from_bytes(&greetings[1])?];
@@ -243,9 +243,11 @@ pub(crate) fn build(
     let bits: Vec<u8> = known.iter().map(|&known| u8::from(known)).collect();
     let mut all = vec![0; bits.len() * local.values.size() as usize];
     local.team.allgather_bytes(&bits, &mut all)?;
+    // The first member on each of the side's node processes speaks for it.
+    let speaker =
+        |node: usize| mine.members.iter().position(|&(place, _)| place as usize == node).unwrap_or(0);
     let row = |node: usize| -> Vec<bool> {
-        let member = mine.members.iter().position(|&(place, _)| place as usize == node).unwrap_or(0);
-        all[member * bits.len()..][..bits.len()].iter().map(|&bit| bit == 1).collect()
+        all[speaker(node) * bits.len()..][..bits.len()].iter().map(|&bit| bit == 1).collect()
     };
     let rows = shore.swap(|| to_bytes(&(0..mine.nodes.len()).map(row).collect::<Vec<_>>()))?;
     let (left_knows, right_knows): (Vec<Vec<bool>>, Vec<Vec<bool>>) =
@@ -254,15 +256,23 @@ pub(crate) fn build(
     let needs = Needs::new(sides, &left_knows, &right_knows)
         .ok_or_else(|| Error::new(MPI_ERR_PORT, "the other side says what makes no sense"))?;
 
-    // What the left leader has made is kept until all have it.
-    let mut ticket = None;
+    let secret = if needs.any_between_hosts() { Some(shore.confide()?) } else { None };
+    let papers = if needs.any() { papers(&shore, &attempt, &needs, &speaker, mine)? } else { Vec::new() };
+
     loop {
         let offers = shore.swap(|| match is_left {
-            true => to_bytes(&offer(&needs, &mut ticket)?),
+            true => {
+                let (context, agreement) = contexts::draw();
+                to_bytes(&Offer { context, agreement })
+            }
             false => Ok(Vec::new()),
         })?;
-        let Offer { memory, context, agreement } = from_bytes(&offers[0])?;
-        let linked = attempt.linked.get_or_init(|| link(memory.as_ref(), &needs, is_left));
+        let Offer { context, agreement } = from_bytes(&offers[0])?;
+        let linked = attempt.linked.get_or_init(|| match attempt.made.get() {
+            Some(Ok(made)) => needs.link(is_left, made, &papers, secret),
+            Some(Err(error)) => Err(error.clone()),
+            None => Ok(Tie::default()),
+        });
         let is_claimed = contexts::claim(context, agreement);
         let own_state = match (linked, is_claimed) {
             (Err(_), _) => FAILED,
@@ -300,6 +310,24 @@ pub(crate) fn build(
     }
 }
 
+/// Makes what the other side needs of this node process, and returns what all have made.
+fn papers(
+    shore: &Shore<'_>,
+    attempt: &Attempt,
+    needs: &Needs,
+    speaker: &dyn Fn(usize) -> usize,
+    mine: &Side,
+) -> Result<Vec<Paper>> {
+    let made = attempt.made.get_or_init(|| needs.make(shore.is_left));
+    // Who could not make it says so when all look how far they got.
+    let own = made.as_ref().map(|made| made.paper.clone()).unwrap_or_default();
+    let all = gather(shore.local, &to_bytes(&own)?)?;
+    let row = |node: usize| from_bytes::<Paper>(&all[speaker(node)]);
+    let rows = shore.swap(|| to_bytes(&(0..mine.nodes.len()).map(row).collect::<Result<Vec<_>>>()?))?;
+    let sides: [Vec<Paper>; 2] = [from_bytes(&rows[0])?, from_bytes(&rows[1])?];
+    Ok(sides.concat())
+}
+
 /// Looks whether the sides can be joined.
 fn check(mine: &Side, theirs: &Side) -> Result {
     if !theirs.is_sound() {
@@ -310,39 +338,24 @@ fn check(mine: &Side, theirs: &Side) -> Result {
         let text = format!("rank {} of its job is on both sides; they must be disjoint", both.rank);
         return Err(Error::new(MPI_ERR_COMM, text));
     }
-    if theirs.nodes.iter().any(|node| mine.nodes.iter().any(|own| own.host != node.host)) {
-        let text = "the other side is on another host, or in another network name space; jobs on different hosts \
-                    cannot be connected yet";
-        return Err(Error::new(MPI_ERR_PORT, text));
-    }
     Ok(())
 }
 
-/// Makes the left leader's offer; the memory for new ways is made once.
-fn offer(needs: &Needs, ticket: &mut Option<weft_door::Ticket>) -> Result<Offer> {
-    let (context, agreement) = contexts::draw();
-    if !needs.any() {
-        return Ok(Offer { memory: None, context, agreement });
-    }
-    let refused = |error| system(MPI_ERR_INTERN, "memory for messages to the other side", &error);
-    let door = weft_door::door().map_err(refused)?;
-    if ticket.is_none() {
-        let (memory, _) = Segment::create(needs.sides.iter().map(|side| side.len() as u32).sum())?;
-        *ticket = Some(door.offer(memory).map_err(refused)?);
-    }
-    let memory = ticket.as_ref().map(|ticket| (door.name().to_owned(), ticket.token().to_owned()));
-    Ok(Offer { memory, context, agreement })
-}
-
-/// Makes the ways that this node process needs.
-fn link(memory: Option<&(String, String)>, needs: &Needs, is_left: bool) -> Result<Tie> {
-    let me = (host().job(), nodes::own_place().map_or(0, |(node, _)| node));
-    let (slot, needed) = needs.of(me, is_left);
-    let Some((door, ticket)) = memory.filter(|_| !needed.is_empty()) else { return Ok(Tie::default()) };
-    let fetched = weft_door::fetch(door, ticket)
-        .map_err(|error| system(MPI_ERR_INTERN, "memory for messages to the other side", &error))?;
-    let options = Options { is_further: true, ..Options::default() };
-    strangers::meet(SegmentDevice::attach_with(fetched, slot, options)?, &needed)
+/// Tells all ranks of a side what each has, by rank.
+fn gather(local: &Communicator, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
+    let size = local.values.size() as usize;
+    let mut lengths = vec![0; 4 * size];
+    local.team.allgather_bytes(&(mine.len() as u32).to_ne_bytes(), &mut lengths)?;
+    let lengths: Vec<usize> = lengths
+        .chunks_exact(4)
+        .map(|four| u32::from_ne_bytes(four.try_into().expect("four bytes")) as usize)
+        .collect();
+    let longest = lengths.iter().copied().max().unwrap_or(0);
+    let mut padded = mine.to_vec();
+    padded.resize(longest, 0);
+    let mut all = vec![0; longest * size];
+    local.team.allgather_bytes(&padded, &mut all)?;
+    Ok(lengths.iter().enumerate().map(|(rank, &length)| all[rank * longest..][..length].to_vec()).collect())
 }
 
 /// Finds out how far the rank got that got least far, of both sides.
@@ -357,25 +370,6 @@ fn agree_on_worst(shore: &Shore<'_>, own: u8) -> Result<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn node(job: u64, node: u32) -> NodeProcess {
-        NodeProcess { job, node, ranks: vec![node], host: String::new() }
-    }
-
-    #[test]
-    fn a_way_is_made_where_one_of_two_does_not_know_the_other() {
-        let sides = [vec![node(1, 0), node(1, 1)], vec![node(2, 0), node(1, 1)]];
-        // The second left one is the second right one.
-        let left_knows = [vec![true, true], vec![true, true]];
-        let right_knows = [vec![true, false], vec![true, true]];
-        let needs = Needs::new(sides.clone(), &left_knows, &right_knows).unwrap();
-        assert!(needs.any());
-        assert_eq!(needs.of((1, 0), true), (0, vec![]));
-        assert_eq!(needs.of((1, 1), true), (1, vec![(2, node(2, 0))]));
-        assert_eq!(needs.of((2, 0), false), (2, vec![(1, node(1, 1))]));
-        assert_eq!(needs.of((1, 1), false), (3, vec![]));
-        assert!(Needs::new(sides, &left_knows[..1], &right_knows).is_none());
-    }
 
     #[test]
     fn ranks_of_a_node_process_join_one_attempt() {

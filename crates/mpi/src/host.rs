@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::OnceLock;
 use weft_base::Error;
 use weft_base::constants::MPI_ERR_SPAWN;
-use weft_base::job::Spawn;
+use weft_base::job::{Secret, Spawn};
 
 /// Installed once by whoever runs the ranks; a program started alone uses [`Alone`].
 pub trait Host: Send + Sync {
@@ -47,6 +47,11 @@ pub trait Host: Send + Sync {
     fn job(&self) -> u64 {
         static JOB: OnceLock<u64> = OnceLock::new();
         *JOB.get_or_init(number_of_job)
+    }
+
+    /// Returns what the job's node processes know and nobody else, if they are on several hosts.
+    fn secret(&self) -> Option<Secret> {
+        None
     }
 
     /// Returns the port where those wait who have spawned the job, if it was spawned.

@@ -66,6 +66,7 @@ mod strangers;
 pub mod strings;
 pub mod topologies;
 pub mod type_attributes;
+mod ways;
 pub mod wide_handles;
 pub mod window_attributes;
 pub mod windows;

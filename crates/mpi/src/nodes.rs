@@ -14,14 +14,15 @@ use weft_transport::{Device, Node, Nodes, Outbound, Places};
 
 static NODES: OnceLock<&'static Nodes> = OnceLock::new();
 static EXCHANGE: OnceLock<&'static Exchange> = OnceLock::new();
-static HOST: OnceLock<u32> = OnceLock::new();
+/// The number of the host of each of the job's node processes, if there are several.
+static HOSTS: OnceLock<Box<[u32]>> = OnceLock::new();
 /// The number of this node process in its job and how many there are, if there are several.
 static OWN: OnceLock<(Node, u32)> = OnceLock::new();
 
 /// Says that the job has several node processes, and on which hosts they are. To be called before the library is used.
 pub fn install(nodes: &'static Nodes, host_of: impl Fn(Node) -> u32) {
     if OWN.set((nodes.node(), nodes.places().nodes())).is_ok() {
-        let _ = HOST.set(host_of(nodes.node()));
+        let _ = HOSTS.set((0..nodes.places().nodes()).map(&host_of).collect());
         begin(nodes, host_of);
     }
 }
@@ -66,9 +67,19 @@ pub fn nodes() -> Option<&'static Nodes> {
     NODES.get().copied()
 }
 
+/// Returns the number in the job of the host of one of its node processes.
+pub(crate) fn host_of(node: Node) -> u32 {
+    HOSTS.get().and_then(|hosts| hosts.get(node as usize).copied()).unwrap_or(0)
+}
+
 /// Returns the number of this process's host in the job.
 pub(crate) fn host() -> u32 {
-    HOST.get().copied().unwrap_or(0)
+    host_of(own_place().map_or(0, |(node, _)| node))
+}
+
+/// Tells whether the job has node processes on several hosts.
+pub(crate) fn are_spread() -> bool {
+    HOSTS.get().is_some_and(|hosts| hosts.iter().any(|&host| host != hosts[0]))
 }
 
 /// Returns the number of this node process in its job and how many there are, if there are several.

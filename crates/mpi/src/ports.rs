@@ -1,7 +1,7 @@
 //! Ports, names for them, and the connections between groups of processes that they serve (chapter 11).
 //!
-//! A port's name says at which door it is (`weft_door`) and what to show there. A port belongs to the node process that
-//! has opened it; its root process accepts there.
+//! A port's name says at which door it is (`weft_door`), what to show there, and where the door is found from other hosts. A
+//! port belongs to the node process that has opened it; its root process accepts there.
 
 use crate::bridges::{self, Talk};
 use crate::communicators::{Communicator, intra, publish};
@@ -11,6 +11,7 @@ use crate::{check, info, strings};
 use core::ffi::{c_char, c_int};
 use std::collections::HashMap;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use weft_base::constants::*;
 use weft_base::{Error, In, Out, Result, abi};
@@ -40,7 +41,8 @@ fn no_door(error: io::Error) -> Error {
 pub(crate) fn open() -> Result<String> {
     let door = door().map_err(no_door)?;
     let port = door.open_port().map_err(no_door)?;
-    let name = format!("{SCHEME}{}:{}", door.name(), port.token());
+    let addresses: Vec<String> = port.addresses().iter().map(ToString::to_string).collect();
+    let name = format!("{SCHEME}{}:{}:{}", door.name(), port.token(), addresses.join(","));
     let open = Open { port, refusal: Lock::default() };
     PORTS.lock().get_or_insert_default().insert(name.clone(), Arc::new(open));
     Ok(name)
@@ -87,8 +89,10 @@ pub(crate) fn wait_at(name: &str) -> Result<Line> {
 /// `MPI_ERR_PORT` if it is none, or is not there any more.
 pub(crate) fn connect_to(name: &str) -> Result<Line> {
     let place = name.strip_prefix(SCHEME).and_then(|rest| rest.split_once(':'));
-    let (door, token) = place.ok_or_else(|| unknown(name))?;
-    weft_door::connect(door, token, b"").map_err(|error| {
+    let (door, rest) = place.ok_or_else(|| unknown(name))?;
+    let (token, addresses) = rest.split_once(':').unwrap_or((rest, ""));
+    let addresses: Vec<SocketAddr> = addresses.split(',').filter_map(|word| word.parse().ok()).collect();
+    weft_door::connect(door, token, &addresses, b"").map_err(|error| {
         Error::new(MPI_ERR_PORT, format!("port_name is {name:?}, where nobody can be reached: {error}"))
     })
 }
@@ -240,7 +244,7 @@ pub fn lookup_name(service_name: In<c_char>, info: abi::Info, port_name: Out<c_c
 }
 
 /// What the two ends of a socket tell each other in `MPI_Comm_join`, in as many bytes.
-const RECORD: usize = 256;
+const RECORD: usize = MPI_MAX_PORT_NAME as usize;
 
 /// `MPI_Comm_join`: through the socket go as many bytes in each direction as it takes to find each other.
 ///

@@ -11,13 +11,13 @@ use crate::host::host;
 use crate::nodes;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicBool, Ordering};
 use weft_base::{Error, Result};
 use weft_comm::{Communicator as Values, Comparison, Group};
-use weft_local::SegmentDevice;
 use weft_p2p::Envelope;
 use weft_sync::Lock;
-use weft_transport::Node;
+use weft_transport::{Device, Node};
 
 /// A process, as all jobs know it.
 #[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -40,7 +40,10 @@ pub(crate) struct NodeProcess {
     /// All ranks of the job that it holds, ascending.
     pub ranks: Vec<u32>,
     /// What tells hosts apart.
-    pub host: String,
+    pub host: u64,
+    /// What it has in common with others that collectives take to be on one host. All processes must say the same of it,
+    /// whomever they know: so those of a job on several hosts are on hosts of that job's own.
+    pub place: u64,
 }
 
 impl NodeProcess {
@@ -64,6 +67,8 @@ struct State {
     known: HashMap<Node, Known>,
     numbers: HashMap<Identity, u32>,
     identities: HashMap<u32, Identity>,
+    /// The numbers that places have here, as far as they are not this node process's own.
+    places: HashMap<u64, u32>,
     /// Of each communicator with strangers, by its context: who may send there.
     senders: HashMap<u32, Senders>,
 }
@@ -118,38 +123,62 @@ fn number_of(identity: Identity) -> Option<u32> {
     STATE.lock().as_ref()?.numbers.get(&identity).copied()
 }
 
-/// Tells hosts apart, and what a host's processes cannot find each other across.
-fn own_host() -> String {
+/// The first number for a place of another job. Those of the own job's hosts are smaller.
+const PLACES: u32 = 1 << 24;
+
+/// Returns what tells hosts apart, and what a host's processes cannot find each other across.
+pub(crate) fn own_host() -> u64 {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let network = std::fs::read_link("/proc/self/ns/net").unwrap_or_default();
-    format!("{} {}", boot.trim(), network.display())
+    hash(&(boot.trim(), network))
 }
 
-fn node_process(node: Node) -> NodeProcess {
+fn hash(what: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    what.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Returns the place of a node process of this job.
+fn own_place(node: Node, own_host: u64) -> u64 {
+    if nodes::are_spread() { hash(&(host().job(), nodes::host_of(node))) } else { own_host }
+}
+
+/// Returns the number that a place has for this process's collectives.
+fn number_of_place(state: &mut State, place: u64) -> u32 {
+    let (own, _) = nodes::own_place().unwrap_or_default();
+    if place == own_place(own, own_host()) {
+        return nodes::host();
+    }
+    let next = PLACES + state.places.len() as u32;
+    *state.places.entry(place).or_insert(next)
+}
+
+fn node_process(node: Node, on: u64) -> NodeProcess {
     let stranger = STATE.lock().as_ref().and_then(|state| state.known.get(&node).map(|k| k.process.clone()));
     stranger.unwrap_or_else(|| {
         let ranks = match nodes::nodes() {
             Some(nodes) => nodes.places().ranks(node).to_vec(),
             None => (0..host().size()).collect(),
         };
-        NodeProcess { job: host().job(), node, ranks, host: own_host() }
+        NodeProcess { job: host().job(), node, ranks, host: on, place: own_place(node, on) }
     })
 }
 
 impl Side {
-    /// Describes the members of a group.
-    pub fn of(group: &Group) -> Self {
+    /// Describes the members of a group, given the host of each.
+    pub fn of(group: &Group, hosts: &[u64]) -> Self {
         let (mut found, mut nodes) = (Vec::new(), Vec::new());
-        let member = |number: u32| {
+        let member = |(number, &on): (u32, &u64)| {
             let node = nodes::node_of(number);
             let place = found.iter().position(|&known| known == node).unwrap_or_else(|| {
                 found.push(node);
-                nodes.push(node_process(node));
+                nodes.push(node_process(node, on));
                 found.len() - 1
             });
             (place as u32, identity(number).rank)
         };
-        let members = group.iter().map(member).collect();
+        let members = group.iter().zip(hosts).map(member).collect();
         Self { nodes, members }
     }
 
@@ -243,6 +272,13 @@ impl Tie {
     }
 }
 
+impl Tie {
+    /// Takes over what another one keeps.
+    pub fn add(&mut self, mut other: Tie) {
+        self.nodes.append(&mut other.nodes);
+    }
+}
+
 impl Drop for Tie {
     fn drop(&mut self) {
         let mut gone = Vec::new();
@@ -306,12 +342,17 @@ impl State {
 ///
 /// # Errors
 /// What the system says where the first device of this process cannot be made.
-pub(crate) fn meet(device: SegmentDevice, processes: &[(u32, NodeProcess)]) -> Result<Tie> {
+pub(crate) fn meet(device: Box<dyn Device>, processes: &[(u32, NodeProcess)]) -> Result<Tie> {
     static MEETING: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let _alone = MEETING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let nodes = nodes::or_begin()?;
     let numbers: Vec<Node> = processes.iter().map(|(number, _)| *number).collect();
-    let begin = nodes.add(Box::new(device), &numbers, &vec![nodes::host(); numbers.len()]);
+    let hosts: Vec<u32> = {
+        let mut guard = STATE.lock();
+        let state = guard.get_or_insert_default();
+        processes.iter().map(|(_, process)| number_of_place(state, process.place)).collect()
+    };
+    let begin = nodes.add(device, &numbers, &hosts);
     let node_of: Vec<Node> = (begin..)
         .zip(processes)
         .flat_map(|(node, (_, process))| core::iter::repeat_n(node, process.ranks.len()))
@@ -362,7 +403,7 @@ mod tests {
     #[test]
     fn a_side_that_contradicts_itself_is_noticed() {
         let node =
-            |node, ranks: &[u32]| NodeProcess { job: 7, node, ranks: ranks.to_vec(), host: String::new() };
+            |node, ranks: &[u32]| NodeProcess { job: 7, node, ranks: ranks.to_vec(), host: 0, place: 0 };
         let side = |members: &[(u32, u32)]| Side {
             nodes: vec![node(0, &[0, 2]), node(1, &[1])],
             members: members.to_vec(),

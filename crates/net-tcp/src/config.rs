@@ -1,5 +1,6 @@
 //! What the device is told: on which interfaces it listens, and how patient it is.
 
+use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 use weft_base::settings;
@@ -37,6 +38,16 @@ impl NetConfig {
             congestion: settings::NET_CONGESTION.text().map(|text| text.trim().to_owned()),
             workers: 1,
         }
+    }
+
+    /// Returns the addresses of the interfaces to listen on.
+    ///
+    /// # Errors
+    /// Says which interfaces there are if none is chosen, or what the kernel says.
+    pub fn interfaces(&self) -> io::Result<Vec<IpAddr>> {
+        let all = if_addrs::get_if_addrs()?;
+        let all: Vec<_> = all.iter().map(|one| (one.name.clone(), one.ip())).collect();
+        choose(self, &all).map_err(io::Error::other)
     }
 
     /// Describes a device on the loopback interface, for tests and jobs of one host.

@@ -11,7 +11,7 @@ use crate::pmi::{self, Launcher};
 use crate::starter::Starter;
 use core::ffi::{c_int, c_void};
 use std::sync::OnceLock;
-use weft_base::job::{HANDOVER, Job, RankState, Report, Spawn};
+use weft_base::job::{HANDOVER, Job, RankState, Report, Secret, Spawn};
 use weft_base::say;
 use weft_mpi::process::{INITIALIZED, Process};
 use weft_pmi::environment;
@@ -226,6 +226,10 @@ impl weft_mpi::host::Host for Attached {
 
     fn job(&self) -> u64 {
         self.job.id
+    }
+
+    fn secret(&self) -> Option<Secret> {
+        self.job.secret
     }
 
     fn parent(&self) -> Option<String> {

@@ -10,7 +10,7 @@ use core::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use weft_base::host::{NodeHooks, RankEnd, Variable};
-use weft_base::job::{Job, RankState, Report, Spawn};
+use weft_base::job::{Job, RankState, Report, Secret, Spawn};
 use weft_loader::{Copy, Program};
 use weft_mpi::process::{INITIALIZED, Process};
 use weft_sched::Thread;
@@ -84,6 +84,10 @@ impl weft_mpi::host::Host for Host {
 
     fn job(&self) -> u64 {
         self.0.description.id
+    }
+
+    fn secret(&self) -> Option<Secret> {
+        self.0.description.secret
     }
 
     fn parent(&self) -> Option<String> {

@@ -54,7 +54,7 @@ pub fn join(facts: &Facts) -> Result<(Job, &'static Launcher), String> {
         client.abort(UNABLE, "a rank cannot take part in the job");
         leave_at_once(UNABLE)
     });
-    let job = Job { id: met.job, host_of: met.hosts, ..describe(&client) };
+    let job = Job { id: met.job, host_of: met.hosts, secret: met.secret, ..describe(&client) };
     Ok((job, Box::leak(Box::new(Launcher { client, has_finished: AtomicBool::new(false) }))))
 }
 

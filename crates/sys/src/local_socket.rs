@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::time::Duration;
 
 /// Returns bytes nobody can guess.
 ///
@@ -106,13 +107,15 @@ pub fn receive_descriptor(socket: BorrowedFd<'_>) -> io::Result<Option<OwnedFd>>
     })
 }
 
-/// Waits until something can be read from at least one of the sockets, or their other ends have closed; returns which.
-pub fn wait_readable(sockets: &[BorrowedFd<'_>]) -> Vec<bool> {
+/// Waits until something can be read from at least one of the sockets, or their other ends have closed, or the time is over;
+/// returns which.
+pub fn wait_readable(sockets: &[BorrowedFd<'_>], limit: Option<Duration>) -> Vec<bool> {
+    let limit_ms = limit.map_or(-1, |limit| limit.as_millis().min(1_000_000) as libc::c_int + 1);
     let source =
         |socket: &BorrowedFd<'_>| libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     let mut sources: Vec<_> = sockets.iter().map(source).collect();
     // SAFETY: an array that lives through the call. A failure leaves no events.
-    unsafe { libc::poll(sources.as_mut_ptr(), sources.len() as libc::nfds_t, -1) };
+    unsafe { libc::poll(sources.as_mut_ptr(), sources.len() as libc::nfds_t, limit_ms) };
     sources.iter().map(|source| source.revents != 0).collect()
 }
 
@@ -243,6 +246,6 @@ mod tests {
             Some(io::ErrorKind::WouldBlock)
         );
         drop(far);
-        assert_eq!(wait_readable(&[near.as_fd()]), [true]);
+        assert_eq!(wait_readable(&[near.as_fd()], None), [true]);
     }
 }

@@ -1,5 +1,4 @@
 // Two halves of a job connect at a port, again and again, and in both directions; ports that are none.
-// weft-test: among=host
 #include "family.h"
 
 int main(int argc, char **argv) {

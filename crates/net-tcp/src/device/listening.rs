@@ -3,7 +3,7 @@
 use super::watching::NONE;
 use super::{BELL, LISTENER, Peer, TcpDevice};
 use crate::card::{self, Card, Machine};
-use crate::config::{NetConfig, choose, common_prefix};
+use crate::config::{NetConfig, common_prefix};
 use crate::congestion;
 use crate::handshake::Secret;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
@@ -35,9 +35,7 @@ impl Listener {
     /// # Errors
     /// Says which interfaces there are if none is chosen, or what the kernel says.
     pub fn bind(config: &NetConfig) -> io::Result<Self> {
-        let interfaces = if_addrs::get_if_addrs()?;
-        let all: Vec<_> = interfaces.iter().map(|one| (one.name.clone(), one.ip())).collect();
-        let chosen = choose(config, &all).map_err(io::Error::other)?;
+        let chosen = config.interfaces()?;
         let (mut listeners, mut config) = (Vec::new(), config.clone());
         let mut failure = None;
         for address in chosen {

@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
+use weft_base::job::Secret;
 use weft_door::Ticket;
 use weft_local::{Segment, SegmentDevice};
 use weft_mpi::host::{Alone, Host, number_of_job};
@@ -31,12 +32,14 @@ pub struct Met {
     pub hosts: Vec<u32>,
     /// The job's number, which no other job has.
     pub job: u64,
+    /// What only its ranks know, if they are on several hosts.
+    pub secret: Option<Secret>,
 }
 
 impl Met {
     /// Describes a job of one rank.
     pub fn alone() -> Self {
-        Self { hosts: vec![0], job: number_of_job() }
+        Self { hosts: vec![0], job: number_of_job(), secret: None }
     }
 }
 
@@ -66,12 +69,13 @@ pub fn connect(client: &Client, limit: Duration) -> Result<Met, String> {
         client.put(JOB_KEY, &number_of_job().to_string())?;
     }
     fence(client, limit)?;
+    let secret = if listener.is_some() { Some(meeting.secret()?) } else { None };
     let mut devices: Vec<(Box<dyn Device>, Vec<Node>)> = Vec::new();
     if meeting.neighbors.len() > 1 {
         devices.push((Box::new(meeting.memory(segment)?), meeting.neighbors.clone()));
     }
-    if let Some(listener) = listener {
-        devices.push((Box::new(meeting.network(listener)?), (0..client.size()).collect()));
+    if let (Some(listener), Some(secret)) = (listener, secret) {
+        devices.push((Box::new(meeting.network(listener, secret)?), (0..client.size()).collect()));
     }
     let numbers: Vec<Node> = (0..client.size()).collect();
     let routes = match devices.pop() {
@@ -87,7 +91,7 @@ pub fn connect(client: &Client, limit: Duration) -> Result<Met, String> {
     // Nobody may leave before all have come, and have the memory.
     fence(client, limit)?;
     drop(ticket);
-    Ok(Met { hosts: meeting.hosts, job })
+    Ok(Met { hosts: meeting.hosts, job, secret })
 }
 
 /// Waits for all ranks.
@@ -176,11 +180,15 @@ impl Meeting<'_> {
         Ok(Some(listener))
     }
 
+    /// Returns what only the job's ranks know.
+    fn secret(&self) -> Result<Secret, String> {
+        bytes(&self.told(SECRET_KEY)?)
+            .map(Secret)
+            .ok_or_else(|| "the launcher does not know the job's secret any more".to_owned())
+    }
+
     /// Makes the device to the ranks of other hosts.
-    fn network(&self, listener: Listener) -> Result<TcpDevice, String> {
-        let secret = self.told(SECRET_KEY)?;
-        let secret = bytes(&secret)
-            .ok_or_else(|| "the launcher does not know the job's secret any more".to_owned())?;
+    fn network(&self, listener: Listener, secret: Secret) -> Result<TcpDevice, String> {
         let own = self.hosts[self.client.rank() as usize];
         let place = |(rank, &host): (usize, &u32)| {
             if host == own {
@@ -192,7 +200,9 @@ impl Meeting<'_> {
         };
         let book = self.hosts.iter().enumerate().map(place).collect::<Result<Vec<_>, String>>()?;
         let rank = self.client.rank();
-        listener.join(rank, book, secret).map_err(|error| format!("the network to the other hosts: {error}"))
+        listener
+            .join(rank, book, secret.0)
+            .map_err(|error| format!("the network to the other hosts: {error}"))
     }
 }
 
