@@ -37,6 +37,7 @@ const REFUSALS: u32 = 6;
 const TAKEN: u8 = 1;
 const CROSSED: u8 = 2;
 const GONE: u8 = 3;
+const ENDED: u8 = 4;
 
 /// What is known of an attempt to reach a peer.
 #[derive(Clone, Copy)]
@@ -89,6 +90,8 @@ pub struct Door {
     next: u32,
     again: Vec<(Instant, Dial)>,
     refused: u64,
+    /// Nobody is let in any more.
+    is_closed: bool,
 }
 
 /// What a step of a handshake has come to.
@@ -105,6 +108,12 @@ impl Door {
     /// Tells whether something goes on that has a time limit.
     pub fn is_busy(&self) -> bool {
         !self.halves.is_empty() || !self.again.is_empty()
+    }
+
+    /// Lets nobody in any more, because this process ends. Returns whether it was so before. As the door is held while somebody
+    /// is let in, a connection that is settled is open by now.
+    pub fn close(&mut self) -> bool {
+        core::mem::replace(&mut self.is_closed, true)
     }
 
     /// Begins to dial.
@@ -211,7 +220,7 @@ impl Door {
         let mut moved = !late.is_empty();
         for number in late {
             let half = self.halves.remove(&number).expect("found above");
-            self.close(device, half, "it does not answer");
+            self.turn_away(device, half, "it does not answer");
         }
         for (when, dial) in core::mem::take(&mut self.again) {
             if when <= now {
@@ -224,7 +233,7 @@ impl Door {
         moved
     }
 
-    fn close(&mut self, device: &TcpDevice, half: Half, why: &str) {
+    fn turn_away(&mut self, device: &TcpDevice, half: Half, why: &str) {
         match half.role.dial() {
             Some(dial) => self.fail(device, dial, why, false),
             None => self.report(device, half.address, why),
@@ -250,7 +259,7 @@ impl Door {
                 let data = device.half_data(number);
                 let watched = epoll::modify(device.epoll(), &half.socket, data, epoll::EventFlags::IN);
                 if watched.is_err() || !say(&half.socket, &hello) {
-                    self.close(device, half, "it has closed the connection");
+                    self.turn_away(device, half, "it has closed the connection");
                     return true;
                 }
             }
@@ -259,7 +268,7 @@ impl Door {
             let wanted = &mut space[..needs - half.input.len()];
             match rustix::net::recv(&half.socket, wanted, RecvFlags::DONTWAIT) {
                 Ok((0, _)) => {
-                    self.close(device, half, "it has closed the connection before it was let in");
+                    self.turn_away(device, half, "it has closed the connection before it was let in");
                     return true;
                 }
                 Ok((count, _)) => half.input.extend_from_slice(&space[..count]),
@@ -268,7 +277,7 @@ impl Door {
                     return true;
                 }
                 Err(error) => {
-                    self.close(device, half, &error.to_string());
+                    self.turn_away(device, half, &error.to_string());
                     return true;
                 }
             }
@@ -279,7 +288,7 @@ impl Door {
             match self.step(device, &mut half, &input) {
                 Step::Wait => {}
                 Step::Close(why) => {
-                    self.close(device, half, &why);
+                    self.turn_away(device, half, &why);
                     return true;
                 }
                 Step::Over => {
@@ -337,7 +346,7 @@ impl Door {
                     let again = Dial { until: Instant::now() + DIALLING, ..*dial };
                     self.again.push((Instant::now() + Duration::from_millis(200), again));
                 }
-                _ => device.end_of(dial.pair),
+                verdict => device.end_of(dial.pair, verdict == ENDED),
             },
             Role::Challenged(acceptor) => {
                 let pair = acceptor.pair();
@@ -345,6 +354,7 @@ impl Door {
                     let mut out = device.link(pair.from, pair.channel).out.lock();
                     match out.stage {
                         _ if device.is_lost(pair.from) => GONE,
+                        _ if self.is_closed => ENDED,
                         Stage::Dialling if device.number() < pair.from => CROSSED,
                         Stage::Absent | Stage::Dialling => {
                             // Nobody dials any more.

@@ -176,7 +176,7 @@ pub struct Out {
     /// A message was refused because somebody sent.
     pub is_awaited: bool,
     /// The peer is told that this process ends.
-    says_end: bool,
+    pub says_end: bool,
     /// Why sending has failed.
     pub broken: Option<Errno>,
 }
@@ -210,6 +210,11 @@ impl Out {
     /// Tells whether nothing waits.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
+    }
+
+    /// Tells whether messages from their senders' memory wait.
+    pub fn has_started(&self) -> bool {
+        self.started > 0
     }
 
     /// Adds something if there is room; a queue that holds nothing takes anything.

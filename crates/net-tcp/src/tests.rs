@@ -4,11 +4,13 @@
 use crate::device::{APART_US, ROW};
 use crate::frame::{HEAD, Head, Kind};
 use crate::handshake::{CHALLENGE, Dialler, Pair};
-use crate::link::BULK;
+use crate::link::{BULK, Stage};
 use crate::{Card, Listener, NetConfig, TcpDevice};
+use rustix::event::epoll;
 use std::cell::Cell;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -634,6 +636,58 @@ fn who_connects_while_a_process_ends_is_told_so() {
         }
     });
     assert_eq!((notes[1].all().len(), notes[2].all().len()), (0, 1));
+}
+
+/// A handshake that is over while a process waits for its last messages to go.
+#[test]
+fn a_process_ends_after_it_has_said_so_on_connections_settled_meanwhile() {
+    let devices = devices(3);
+    let notes = notes(&devices);
+    // It cannot end before the last one has answered.
+    devices[0].send(2, CHANNEL, b"last", b"").expect("room");
+    let (link, held) = (devices[0].link(1, CHANNEL), devices[0].link(2, CHANNEL));
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let socket = listener.accept().unwrap().0;
+    socket.set_nonblocking(true).unwrap();
+    let socket = OwnedFd::from(socket);
+    epoll::add(devices[0].epoll(), &socket, devices[0].half_data(0), epoll::EventFlags::empty()).unwrap();
+    std::thread::scope(|scope| {
+        let leaving = scope.spawn(|| devices[0].leave());
+        while !held.out.lock().says_end {
+            std::thread::yield_now();
+        }
+        link.out.lock().stage = Stage::Settled;
+        while devices[2].send(0, CHANNEL, b"later", b"").is_ok() {
+            devices[2].poll(&notes[2]);
+        }
+        while !link.out.lock().says_end {
+            assert!(!leaving.is_finished(), "it has ended, and the peer does not know");
+            std::thread::yield_now();
+        }
+        devices[0].open(Pair { from: 1, to: 0, channel: CHANNEL }, socket);
+        let mut said = [0; HEAD];
+        peer.read_exact(&mut said).unwrap();
+        assert_eq!(said, Head { kind: Kind::End, header: 0, bytes: 0 }.encode());
+    });
+}
+
+/// Another thread still polls then, and the process may be gone at any time.
+#[test]
+fn nobody_is_let_in_after_the_end_and_who_knocks_is_told_so() {
+    let devices = devices(2);
+    let notes = notes(&devices);
+    devices[0].leave();
+    devices[1].send(0, CHANNEL, b"too late", b"").expect("room");
+    let refusal = loop {
+        devices.iter().zip(&notes).for_each(|(device, notes)| _ = device.poll(notes));
+        if let Err(refusal) = devices[1].send(0, CHANNEL, b"later", b"") {
+            break refusal.to_string();
+        }
+    };
+    assert!(refusal.contains("has ended"), "{refusal}");
+    assert!(devices[0].link(1, CHANNEL).socket.get().is_none(), "it is connected");
+    assert!(notes.iter().all(|notes| notes.all().is_empty()), "{:?}", notes[1].all());
 }
 
 #[test]

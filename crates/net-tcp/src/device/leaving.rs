@@ -34,15 +34,13 @@ impl TcpDevice {
         };
         // Before the look at each connection: one that another thread opens meanwhile is seen here or sees this.
         self.is_leaving.store(true, Ordering::SeqCst);
-        for (node, channel, link) in links() {
-            link.out.lock().say_end();
-            self.go_on(node, channel);
-        }
         let mut drain = vec![0; SCRATCH];
         let begin = std::time::Instant::now();
         loop {
             let (mut unsent, mut unread) = (false, false);
             for (node, channel, link) in links() {
+                // In each round: it may have been agreed on since the last one.
+                link.out.lock().say_end();
                 self.go_on(node, channel);
                 let waits = {
                     let out = link.out.lock();
@@ -65,7 +63,11 @@ impl TcpDevice {
             }
             let waited = begin.elapsed();
             if !(unsent && waited < PATIENCE || unread && waited < LINGER) {
-                break;
+                // Who is being let in now is told so in one more round, and nobody is let in after it.
+                if self.door.lock().close() {
+                    break;
+                }
+                continue;
             }
             if unsent {
                 // Connections that are being made.

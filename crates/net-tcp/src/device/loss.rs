@@ -18,10 +18,19 @@ impl TcpDevice {
         }
     }
 
-    /// Notes that a peer which was to be reached has ended.
-    pub(crate) fn end_of(&self, pair: Pair) {
-        let link = self.link(pair.to, pair.channel);
-        if link.out.lock().stage == Stage::Dialling {
+    /// Notes that a peer which was to be reached has ended. If it has done so in order that is no loss, as it is none when it says
+    /// so on a connection to which short messages have been handed.
+    pub(crate) fn end_of(&self, pair: Pair, is_in_order: bool) {
+        let mut out = self.link(pair.to, pair.channel).out.lock();
+        if out.stage != Stage::Dialling {
+            return;
+        }
+        if is_in_order && !out.has_started() {
+            out.stage = Stage::Ended;
+            out.clear();
+            self.peers[pair.to as usize].ended.store(true, Ordering::Release);
+        } else {
+            drop(out);
             self.lose(pair.to, "it has ended".into());
         }
     }
