@@ -12,12 +12,18 @@ impl Team {
     /// `MPI_ERR_OTHER` if the ranks are in different calls.
     #[inline]
     pub fn barrier(&self) -> Result {
-        if self.spread().is_some() {
-            return self.run_spread(&Operation::new(Call::Barrier));
+        let description = Description::new(Call::Barrier, None, 0);
+        if let Some(spread) = self.spread() {
+            let Some(common) = self.common() else {
+                return self.run_spread(&Operation::new(Call::Barrier));
+            };
+            let result = common.synchronise(description);
+            spread.exchange.nodes().poll(); // As after every operation there: see `in_common`.
+            return result;
         }
         if self.size() == 1 {
             return Ok(());
         }
-        self.synchronise(Description::new(Call::Barrier, None, 0))
+        self.synchronise(description)
     }
 }

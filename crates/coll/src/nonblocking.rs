@@ -208,7 +208,11 @@ impl Team {
     /// `MPI_ERR_TRUNCATE` if the rank receives more than fits; `MPI_ERR_OTHER` if the ranks are in different calls.
     pub fn run(&self, operation: &Operation<'_>) -> Result {
         let Operation { call, send, receive, .. } = operation;
-        let plain = !self.members().are_two_groups() || *call == Call::Barrier;
+        let are_two_groups = self.members().are_two_groups();
+        if self.spread().is_some() && *call == Call::Barrier && !are_two_groups {
+            return self.barrier();
+        }
+        let plain = !are_two_groups || *call == Call::Barrier;
         if !plain || operation.neighbors.is_some() {
             return self.start(operation).wait();
         }

@@ -23,6 +23,8 @@ pub struct Nodes {
     routes: Routes,
     places: Places,
     handlers: [OnceLock<&'static dyn Handler>; Channel::ALL.len()],
+    /// Whether all of them are there.
+    is_served: AtomicBool,
     /// Starts the threads that keep further devices.
     keepers: OnceLock<Sender<usize>>,
     adding: Mutex<()>,
@@ -40,7 +42,15 @@ impl Nodes {
         assert!(routes.nodes() >= places.nodes(), "ranks on node processes that the device does not know");
         let handlers = [const { OnceLock::new() }; Channel::ALL.len()];
         let is_crowded = AtomicBool::new(routes.is_crowded());
-        Self { routes, places, handlers, keepers: OnceLock::new(), adding: Mutex::default(), is_crowded }
+        Self {
+            routes,
+            places,
+            handlers,
+            is_served: AtomicBool::new(false),
+            keepers: OnceLock::new(),
+            adding: Mutex::default(),
+            is_crowded,
+        }
     }
 
     /// Starts the threads that keep all devices but for the first (see [`Routes::keep`]), now and when one is added. Threads
@@ -91,6 +101,9 @@ impl Nodes {
     /// If the channel is served already.
     pub fn serve(&self, channel: Channel, handler: &'static dyn Handler) {
         assert!(self.handlers[channel as usize].set(handler).is_ok(), "{channel:?} has a handler already");
+        if self.handlers.iter().all(|handler| handler.get().is_some()) {
+            self.is_served.store(true, Ordering::Release);
+        }
     }
 
     /// Returns the device.
@@ -113,7 +126,7 @@ impl Nodes {
 
     /// Delivers what has arrived and goes on with everything that was started. Returns whether anything happened.
     pub fn poll(&self) -> bool {
-        if self.handlers.iter().any(|handler| handler.get().is_none()) {
+        if !self.is_served.load(Ordering::Acquire) {
             return false;
         }
         let polled = self.routes.poll(self);
@@ -142,7 +155,7 @@ impl Nodes {
     }
 
     fn poll_for_keeper(&self) -> bool {
-        if self.handlers.iter().any(|handler| handler.get().is_none()) {
+        if !self.is_served.load(Ordering::Acquire) {
             return false;
         }
         let polled = self.routes.poll_for_keeper(self);

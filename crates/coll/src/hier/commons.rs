@@ -338,7 +338,8 @@ impl Apart {
     pub fn wait(self: &Arc<Self>, mut done: impl FnMut() -> bool) {
         let mut done = || done() || self.lost.get().is_some();
         let poll = if self.is_crowded { POLL_CROWDED } else { POLL };
-        let mut looks = 0;
+        // Where others need the core, the caller's look was the first, and the next comes after a turn of theirs.
+        let mut looks = u32::from(self.is_crowded);
         while !done() {
             if !weft_sched::look_again(looks, LOOKS) {
                 return self.sleep(done);
