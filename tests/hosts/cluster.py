@@ -28,7 +28,7 @@ import threading
 import time
 from pathlib import Path
 
-NET = "10.77.0"
+NET, SECOND_NET = "10.77.0", "10.78.0"
 FRONT = "front"
 PORT = 22
 LIMIT_S = 20
@@ -195,9 +195,13 @@ def folder(name, path):
     return Path(f"/proc/{pid_of(name)}/root{path}")
 
 
+def set_port(port, state):
+    switch = str(pid_of("switch"))
+    subprocess.run(["nsenter", "-t", switch, "-n", "ip", "link", "set", port, state], check=True)
+
+
 def link(name, state):
-    ports, switch = description()["ports"], str(pid_of("switch"))
-    subprocess.run(["nsenter", "-t", switch, "-n", "ip", "link", "set", ports[name], state], check=True)
+    set_port(description()["ports"][name], state)
 
 
 def cut(name):
@@ -206,6 +210,31 @@ def cut(name):
 
 def mend(name):
     link(name, "up")
+
+
+@contextlib.contextmanager
+def second_links(names):
+    """Gives hosts a second interface each, eth1, on a switch of its own, for a while."""
+    pids = description()["pids"]
+    enter = lambda name: ["nsenter", "-t", str(pid_of(name)), "-n", "ip", "-batch", "-"]
+    batch = lambda name, *lines: subprocess.run(enter(name), input="\n".join(lines).encode(), check=True)
+    batch("switch", "link add br1 type bridge", "link set br1 up")
+    try:
+        for number, name in enumerate(names, 1):
+            batch("switch", f"link add second{number} type veth peer name eth1 netns {pids[name]}",
+                  f"link set second{number} master br1 up")
+            batch(name, f"addr add {SECOND_NET}.{number}/24 dev eth1", "link set eth1 up")
+        yield {name: f"second{number}" for number, name in enumerate(names, 1)}
+    finally:
+        # A link goes with one of its ends.
+        batch("switch", *(f"link del second{number}" for number in range(1, len(names) + 1)), "link del br1")
+
+
+def bytes_sent(name, interface):
+    """Returns how many bytes a host has sent over an interface."""
+    command = ["nsenter", "-t", str(pid_of(name)), "-n", "ip", "-s", "-json", "link", "show", interface]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+    return json.loads(done.stdout)[0]["stats64"]["tx"]["bytes"]
 
 
 def inside(name, command):

@@ -10,9 +10,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 use weft_base::settings::NET_TIMEOUT;
 use weft_net_tcp::handshake::{Acceptor, CHALLENGE, Dialler, HELLO, PROOF, Pair};
-use weft_net_tcp::{NetConfig, Secret};
+use weft_net_tcp::{Lane, NetConfig, Secret};
 use weft_sys::local_socket::read_now;
-use weft_transport::Channel;
 
 /// How many callers that have proved nothing are kept.
 pub(crate) const STRANGERS: usize = 64;
@@ -26,7 +25,7 @@ const ADDRESSES: usize = 8;
 const TAKEN: u8 = 1;
 
 /// Who dials and who accepts.
-const PAIR: Pair = Pair { from: 0, to: 1, channel: Channel::PointToPoint };
+const PAIR: Pair = Pair { from: 0, to: 1, lane: Lane::of_part(0) };
 
 /// A caller that has proved nothing yet.
 pub(crate) struct Knock {

@@ -1,5 +1,7 @@
 //! What the device is told: on which interfaces it listens, and how patient it is.
 
+use if_addrs::IfAddr;
+use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -20,6 +22,17 @@ pub struct NetConfig {
     pub congestion: Option<String>,
     /// How many threads of this process look for messages when they have nothing else to do.
     pub workers: u32,
+    /// Over how many connections a long message goes; 0: over one per interface that leads to the peer.
+    pub stripes: u32,
+}
+
+/// The network that an interface is in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Network {
+    pub interface: String,
+    pub address: IpAddr,
+    /// How many bits all its addresses have in common.
+    pub prefix: u32,
 }
 
 fn words(text: Option<&str>) -> Vec<String> {
@@ -37,6 +50,7 @@ impl NetConfig {
             eager: settings::NET_EAGER.get() as usize,
             congestion: settings::NET_CONGESTION.text().map(|text| text.trim().to_owned()),
             workers: 1,
+            stripes: settings::NET_STRIPES.get() as u32,
         }
     }
 
@@ -48,6 +62,19 @@ impl NetConfig {
         let all = if_addrs::get_if_addrs()?;
         let all: Vec<_> = all.iter().map(|one| (one.name.clone(), one.ip())).collect();
         choose(self, &all).map_err(io::Error::other)
+    }
+
+    /// Returns the networks of the interfaces that have these addresses.
+    pub(crate) fn networks(own: &[IpAddr]) -> io::Result<Vec<Network>> {
+        let all = if_addrs::get_if_addrs()?.into_iter().filter(|one| own.contains(&one.ip()));
+        let network = |one: if_addrs::Interface| {
+            let prefix = match &one.addr {
+                IfAddr::V4(v4) => v4.prefixlen,
+                IfAddr::V6(v6) => v6.prefixlen,
+            };
+            Network { address: one.ip(), prefix: prefix.into(), interface: one.name }
+        };
+        Ok(all.map(network).collect())
     }
 
     /// Describes a device on the loopback interface, for tests and jobs of one host.
@@ -73,6 +100,25 @@ pub(crate) fn common_prefix(a: IpAddr, b: IpAddr) -> Option<u32> {
         (IpAddr::V6(a), IpAddr::V6(b)) => Some((a.to_bits() ^ b.to_bits()).leading_zeros()),
         _ => None,
     }
+}
+
+/// Chooses the ways to a peer: of its addresses, given by what is nearest first, one in the network of each interface, by its
+/// place; the first one where no network is in common. So parts of a message take different interfaces on both sides.
+pub(crate) fn roads(own: &[Network], addresses: &[IpAddr]) -> Vec<usize> {
+    let is_in = |address: IpAddr, network: &Network| {
+        common_prefix(address, network.address).is_some_and(|common| common >= network.prefix)
+    };
+    let mut nearest: BTreeMap<&str, usize> = BTreeMap::new();
+    for network in own {
+        if let Some(place) = addresses.iter().position(|&address| is_in(address, network)) {
+            let place = nearest.get(&*network.interface).map_or(place, |&other| place.min(other));
+            nearest.insert(&network.interface, place);
+        }
+    }
+    let mut roads: Vec<usize> = nearest.into_values().collect();
+    roads.sort_unstable();
+    roads.dedup();
+    if roads.is_empty() { vec![0] } else { roads }
 }
 
 /// Bridges of containers and virtual machines have the same addresses on every host.
@@ -132,6 +178,29 @@ mod tests {
         let own = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
         let config = NetConfig { include: own(include), exclude: own(exclude), ..NetConfig::loopback() };
         choose(&config, &all).map(|list| list.iter().map(IpAddr::to_string).collect())
+    }
+
+    #[test]
+    fn each_interface_in_a_common_network_is_a_road() {
+        let own = [
+            ("eth0", "10.1.2.3", 16),
+            ("eth0", "fd00::3", 64),
+            ("ib0", "192.168.7.3", 24),
+            ("eth1", "10.9.0.3", 16),
+        ]
+        .map(|(interface, address, prefix)| Network {
+            interface: interface.into(),
+            address: address.parse().unwrap(),
+            prefix,
+        });
+        let to = |addresses: &[&str]| {
+            roads(&own, &addresses.iter().map(|address| address.parse().unwrap()).collect::<Vec<_>>())
+        };
+        assert_eq!(to(&["fd00::4", "192.168.7.4", "10.1.2.4"]), [0, 1]);
+        assert_eq!(to(&["10.1.9.9", "10.1.9.10"]), [0], "two of the peer's by one interface");
+        assert_eq!(to(&["192.168.8.4", "10.9.1.4"]), [1]);
+        assert_eq!(to(&["172.16.0.1", "172.16.0.2"]), [0]);
+        assert_eq!(to(&[]), [0]);
     }
 
     #[test]

@@ -9,6 +9,7 @@
 
 use crate::device::TcpDevice;
 use crate::handshake::{Acceptor, CHALLENGE, Dialler, HELLO, PROOF, Pair, Refused};
+use crate::lane::Lane;
 use crate::link::Stage;
 use rustix::event::epoll;
 use rustix::io::Errno;
@@ -18,7 +19,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 use weft_base::say;
-use weft_transport::{Channel, Node};
+use weft_transport::Node;
 
 /// How many connections that have proved nothing are kept.
 const STRANGERS: usize = 64;
@@ -117,18 +118,17 @@ impl Door {
     }
 
     /// Begins to dial.
-    pub fn dial(&mut self, device: &TcpDevice, to: Node, channel: Channel) {
-        let pair = Pair { from: device.number(), to, channel };
+    pub fn dial(&mut self, device: &TcpDevice, to: Node, lane: Lane) {
+        let pair = Pair { from: device.number(), to, lane };
         self.attempt(device, Dial { pair, attempt: 0, until: Instant::now() + DIALLING });
     }
 
     fn attempt(&mut self, device: &TcpDevice, dial: Dial) {
-        if device.link(dial.pair.to, dial.pair.channel).out.lock().stage != Stage::Dialling {
+        if device.link(dial.pair.to, dial.pair.lane).out.lock().stage != Stage::Dialling {
             // The peer was faster, or is lost.
             return;
         }
-        let addresses = device.addresses_of(dial.pair.to);
-        let Some(&address) = addresses.get(dial.attempt as usize % addresses.len().max(1)) else {
+        let Some(address) = device.address_of(dial.pair.to, dial.pair.lane, dial.attempt) else {
             return device.lose(dial.pair.to, "it has no address".into());
         };
         match connect(address, device.congestion()) {
@@ -152,12 +152,12 @@ impl Door {
 
     /// Tries again later, or gives up.
     fn fail(&mut self, device: &TcpDevice, dial: Dial, why: &str, refused: bool) {
-        let addresses = device.addresses_of(dial.pair.to);
-        let count = addresses.len().max(1) as u32;
+        let count = device.addresses_of(dial.pair.to).len().max(1) as u32;
         let (now, attempt) = (Instant::now(), dial.attempt + 1);
         if now >= dial.until || (refused && attempt >= count * REFUSALS) {
-            let address = addresses[dial.attempt as usize % count as usize];
-            return device.lose(dial.pair.to, format!("cannot be reached at {address}: {why}"));
+            let address = device.address_of(dial.pair.to, dial.pair.lane, dial.attempt);
+            let address = address.map_or_else(String::new, |address| format!(" at {address}"));
+            return device.lose(dial.pair.to, format!("cannot be reached{address}: {why}"));
         }
         // All addresses one after the other, then a pause.
         let pause = if attempt % count == 0 { 20 * u64::from((attempt / count).min(25)) } else { 0 };
@@ -351,7 +351,7 @@ impl Door {
             Role::Challenged(acceptor) => {
                 let pair = acceptor.pair();
                 let verdict = {
-                    let mut out = device.link(pair.from, pair.channel).out.lock();
+                    let mut out = device.link(pair.from, pair.lane).out.lock();
                     match out.stage {
                         _ if device.is_lost(pair.from) => GONE,
                         _ if self.is_closed => ENDED,
@@ -368,8 +368,8 @@ impl Door {
                     if say(&half.socket, &[TAKEN]) {
                         return Some(pair);
                     }
-                    device.link(pair.from, pair.channel).out.lock().stage = Stage::Dialling;
-                    self.dial(device, pair.from, pair.channel);
+                    device.link(pair.from, pair.lane).out.lock().stage = Stage::Dialling;
+                    self.dial(device, pair.from, pair.lane);
                 } else {
                     say(&half.socket, &[verdict]);
                 }

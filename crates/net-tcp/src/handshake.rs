@@ -2,21 +2,22 @@
 //!
 //! ```text
 //! dialler                                   acceptor
-//!    │ hello: magic, from, to, channel, nonce ─▶│
+//!    │ hello: magic, from, to, lane, nonce    ─▶│
 //!    │◀─ nonce, HMAC(secret, acceptor's words)  │    challenge
 //!    │ HMAC(secret, dialler's words) ──────────▶│    proof
 //!    │◀─ taken, or not                          │    verdict
 //! ```
 //!
-//! The words of each side are its role, both numbers, the channel, and both nonces. So a proof is worth nothing for another
-//! pair, channel or direction, nor at another time; and who does not know the secret learns nothing from it. The secret
+//! The words of each side are its role, both numbers, the lane, and both nonces. So a proof is worth nothing for another
+//! pair, lane or direction, nor at another time; and who does not know the secret learns nothing from it. The secret
 //! itself never travels. All messages have fixed lengths, and no byte beyond them is read before the verdict.
 //!
 //! Both state machines know neither sockets nor time.
 
+use crate::lane::Lane;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
-use weft_transport::{Channel, Node};
+use weft_transport::Node;
 
 /// What all processes of a job know, and nobody else.
 pub type Secret = [u8; 32];
@@ -39,8 +40,8 @@ pub struct Pair {
     pub from: Node,
     /// Who has accepted.
     pub to: Node,
-    /// What the connection is for.
-    pub channel: Channel,
+    /// Which of their connections it is.
+    pub lane: Lane,
 }
 
 /// Why a handshake fails.
@@ -68,7 +69,7 @@ impl core::fmt::Display for Refused {
 fn words(secret: &Secret, role: u8, pair: Pair, dialler: &Nonce, acceptor: &Nonce) -> Hmac<Sha256> {
     let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(secret).expect("a key of any length");
     mac.update(&MAGIC);
-    mac.update(&[role, pair.channel as u8]);
+    mac.update(&[role, pair.lane.number() as u8]);
     mac.update(&pair.from.to_le_bytes());
     mac.update(&pair.to.to_le_bytes());
     mac.update(dialler);
@@ -91,7 +92,7 @@ impl Dialler {
     pub fn new(pair: Pair, nonce: Nonce) -> (Self, [u8; HELLO]) {
         let mut hello = [0; HELLO];
         hello[..6].copy_from_slice(&MAGIC);
-        hello[6] = pair.channel as u8;
+        hello[6] = pair.lane.number() as u8;
         hello[8..12].copy_from_slice(&pair.from.to_le_bytes());
         hello[12..16].copy_from_slice(&pair.to.to_le_bytes());
         hello[16..].copy_from_slice(&nonce);
@@ -131,11 +132,10 @@ impl Acceptor {
         own: Nonce,
     ) -> Result<(Self, [u8; CHALLENGE]), Refused> {
         let number = |at: usize| u32::from_le_bytes([hello[at], hello[at + 1], hello[at + 2], hello[at + 3]]);
-        let channel = Channel::ALL.into_iter().find(|&channel| channel as u8 == hello[6]);
-        let (Some(channel), true, 0) = (channel, hello[..6] == MAGIC, hello[7]) else {
+        let (Some(lane), true, 0) = (Lane::new(hello[6].into()), hello[..6] == MAGIC, hello[7]) else {
             return Err(Refused::Language);
         };
-        let pair = Pair { from: number(8), to: number(12), channel };
+        let pair = Pair { from: number(8), to: number(12), lane };
         if pair.to != me || pair.from >= nodes || pair.from == me {
             return Err(Refused::Number);
         }
@@ -167,12 +167,15 @@ impl Acceptor {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use weft_transport::Channel;
 
     const SECRET: Secret = [7; 32];
-    const PAIR: Pair = Pair { from: 3, to: 1, channel: Channel::Collective };
+    fn pair() -> Pair {
+        Pair { from: 3, to: 1, lane: Lane::of_part(2) }
+    }
 
     fn shake(dialler: Secret, acceptor: Secret, change: impl Fn(usize, &mut [u8])) -> Result<Pair, Refused> {
-        let (dialling, mut hello) = Dialler::new(PAIR, [1; 32]);
+        let (dialling, mut hello) = Dialler::new(pair(), [1; 32]);
         change(0, &mut hello);
         let (accepting, mut challenge) = Acceptor::new(&acceptor, 1, 5, &hello, [2; 32])?;
         change(1, &mut challenge);
@@ -183,13 +186,13 @@ mod tests {
 
     #[test]
     fn who_knows_the_secret_is_let_in() {
-        assert_eq!(shake(SECRET, SECRET, |_, _| {}), Ok(PAIR));
+        assert_eq!(shake(SECRET, SECRET, |_, _| {}), Ok(pair()));
     }
 
     #[test]
     fn who_does_not_know_it_is_told_so_before_it_proves_anything() {
         assert_eq!(shake([8; 32], SECRET, |_, _| {}), Err(Refused::Proof));
-        let (_, hello) = Dialler::new(PAIR, [1; 32]);
+        let (_, hello) = Dialler::new(pair(), [1; 32]);
         let (accepting, _) = Acceptor::new(&SECRET, 1, 5, &hello, [2; 32]).unwrap();
         assert_eq!(accepting.check(&SECRET, &[0; 32]), Err(Refused::Proof));
     }
@@ -210,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_proof_is_worth_nothing_another_time_or_in_another_role() {
-        let (dialling, hello) = Dialler::new(PAIR, [1; 32]);
+        let (dialling, hello) = Dialler::new(pair(), [1; 32]);
         let (_, challenge) = Acceptor::new(&SECRET, 1, 5, &hello, [2; 32]).unwrap();
         let proof = dialling.prove(&SECRET, &challenge).unwrap();
         // Replayed, to an acceptor that says another number.
@@ -219,7 +222,7 @@ mod tests {
         // What the acceptor itself has said.
         let own = challenge[32..].try_into().unwrap();
         assert_eq!(again.check(&SECRET, &own), Err(Refused::Proof));
-        for other in [Pair { from: 2, ..PAIR }, Pair { channel: Channel::PointToPoint, ..PAIR }] {
+        for other in [Pair { from: 2, ..pair() }, Pair { lane: Channel::PointToPoint.into(), ..pair() }] {
             let (_, hello) = Dialler::new(other, [1; 32]);
             let (accepting, _) = Acceptor::new(&SECRET, 1, 5, &hello, [2; 32]).unwrap();
             assert_eq!(accepting.check(&SECRET, &proof), Err(Refused::Proof), "{other:?}");
@@ -228,7 +231,7 @@ mod tests {
 
     #[test]
     fn who_looks_for_somebody_else_is_refused() {
-        for pair in [Pair { to: 2, ..PAIR }, Pair { from: 5, ..PAIR }, Pair { from: 1, ..PAIR }] {
+        for pair in [Pair { to: 2, ..pair() }, Pair { from: 5, ..pair() }, Pair { from: 1, ..pair() }] {
             let (_, hello) = Dialler::new(pair, [1; 32]);
             assert_eq!(
                 Acceptor::new(&SECRET, 1, 5, &hello, [2; 32]).unwrap_err(),
@@ -245,7 +248,7 @@ mod tests {
             bytes[..32].copy_from_slice(&hello);
             bytes[32..].copy_from_slice(&more);
             if valid {
-                bytes[..16].copy_from_slice(&Dialler::new(PAIR, [0; 32]).1[..16]);
+                bytes[..16].copy_from_slice(&Dialler::new(pair(), [0; 32]).1[..16]);
             }
             if let Ok((accepting, _)) = Acceptor::new(&SECRET, 1, 5, &bytes, [2; 32]) {
                 prop_assert_eq!(accepting.check(&SECRET, &proof), Err(Refused::Proof));

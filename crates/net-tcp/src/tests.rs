@@ -4,6 +4,7 @@
 use crate::device::{APART_US, ROW};
 use crate::frame::{HEAD, Head, Kind};
 use crate::handshake::{CHALLENGE, Dialler, Pair};
+use crate::lane::Lane;
 use crate::link::{BULK, Stage};
 use crate::{Card, Listener, NetConfig, TcpDevice};
 use rustix::event::epoll;
@@ -157,6 +158,64 @@ fn it_is_a_device() {
     conformance::suite(|nodes| {
         devices(nodes).into_iter().map(|device| Box::new(device) as Box<dyn Device>).collect()
     });
+}
+
+/// Devices whose long messages go over so many connections.
+fn striped(nodes: u32, stripes: u32) -> Vec<TcpDevice> {
+    let (listeners, book) = listeners_on(nodes, &NetConfig { stripes, ..NetConfig::loopback() });
+    joined(listeners, &book)
+}
+
+#[test]
+fn it_is_a_device_with_several_connections() {
+    conformance::suite(|nodes| {
+        striped(nodes, 3).into_iter().map(|device| Box::new(device) as Box<dyn Device>).collect()
+    });
+}
+
+/// Starts the parts of a message, until all are there.
+fn in_parts(devices: &[TcpDevice], notes: &[Notes], count: u32) {
+    static DATA: [u8; 100_000] = [7; 100_000];
+    let before = notes[1].count();
+    for part in 0..count {
+        // SAFETY: the data stays.
+        let started = unsafe { devices[0].start_part(part, 1, CHANNEL, b"part", DATA.as_ptr(), 100_000, 1) };
+        started.expect("room");
+    }
+    until(devices, notes, 1, before + count as usize);
+}
+
+#[test]
+fn parts_go_over_as_many_connections_as_are_set() {
+    for stripes in [0, 1, 3, 8, 100] {
+        let devices = striped(2, stripes);
+        let notes = notes(&devices);
+        in_parts(&devices, &notes, 20);
+        // The loopback interface is one.
+        let expected = stripes.clamp(1, 8);
+        assert_eq!(devices[0].ways(1), expected);
+        let open = devices[0].links(1).filter(|(_, link)| link.socket.get().is_some()).count();
+        assert_eq!(open, expected as usize, "{stripes}");
+        assert!(notes[1].all().iter().all(|text| text == "part from 0"), "{:?}", notes[1].all());
+    }
+}
+
+#[test]
+fn a_further_connection_that_breaks_is_a_loss() {
+    let devices = striped(2, 2);
+    let notes = notes(&devices);
+    in_parts(&devices, &notes, 2);
+    let link = devices[0].link(1, Lane::of_part(1));
+    rustix::net::shutdown(link.socket.get().expect("it is open"), rustix::net::Shutdown::Both).unwrap();
+    for node in [0, 1] {
+        let before = 2 * node;
+        until(&devices, &notes, node, before + 1);
+        assert!(
+            notes[node].all()[before].starts_with(&format!("lost {}", 1 - node)),
+            "{:?}",
+            notes[node].all()
+        );
+    }
 }
 
 #[test]
@@ -665,7 +724,7 @@ fn a_process_ends_after_it_has_said_so_on_connections_settled_meanwhile() {
             assert!(!leaving.is_finished(), "it has ended, and the peer does not know");
             std::thread::yield_now();
         }
-        devices[0].open(Pair { from: 1, to: 0, channel: CHANNEL }, socket);
+        devices[0].open(Pair { from: 1, to: 0, lane: CHANNEL.into() }, socket);
         let mut said = [0; HEAD];
         peer.read_exact(&mut said).unwrap();
         assert_eq!(said, Head { kind: Kind::End, header: 0, bytes: 0 }.encode());
@@ -720,7 +779,7 @@ fn strangers_are_refused_and_do_not_disturb() {
     let devices = devices(2);
     let address = devices[0].addresses_of(0)[0];
     let notes = notes(&devices);
-    let pair = Pair { from: 1, to: 0, channel: CHANNEL };
+    let pair = Pair { from: 1, to: 0, lane: CHANNEL.into() };
     let mut silent = Vec::new();
     for number in 0..300u32 {
         let mut stranger = TcpStream::connect(address).expect("a listener");
@@ -763,7 +822,7 @@ fn a_silent_peer_holds_nobody_up() {
     }
     // It has called, too, and let its hello be answered.
     let mut caller = TcpStream::connect(devices[0].addresses_of(0)[0]).expect("a listener");
-    let (_, hello) = Dialler::new(Pair { from: 1, to: 0, channel: CHANNEL }, [1; 32]);
+    let (_, hello) = Dialler::new(Pair { from: 1, to: 0, lane: CHANNEL.into() }, [1; 32]);
     caller.write_all(&hello).unwrap();
     let notes = notes(&devices);
     for round in 1..=20 {
@@ -781,7 +840,7 @@ fn after_handshake(bytes: &[u8]) -> Vec<String> {
     let devices = devices(3);
     let notes = notes(&devices);
     let address = devices[0].addresses_of(0)[0];
-    let pair = Pair { from: 1, to: 0, channel: CHANNEL };
+    let pair = Pair { from: 1, to: 0, lane: CHANNEL.into() };
     let mut peer = TcpStream::connect(address).expect("a listener");
     peer.set_nonblocking(true).unwrap();
     let hear = |peer: &mut TcpStream, length: usize| {

@@ -24,6 +24,7 @@ pub fn suite(make: impl Fn(u32) -> Vec<Box<dyn Device>>) {
     several_at_once(&make(2));
     long_messages(&make(2));
     long_messages(&make(3));
+    parts(&make(3));
     what_is_dropped(&make(2));
     back_pressure(&make(2));
     handlers_that_send(&make(2));
@@ -323,6 +324,52 @@ pub fn long_messages(devices: &Devices) {
     for (from, to, channel, token) in tokens {
         assert_eq!(recorders[from as usize].records().sent[&(to, channel, token)], 1, "reported once");
     }
+}
+
+/// Checks that parts of long messages, which may come in any order, arrive whole and are reported as sent exactly once each.
+pub fn parts(devices: &Devices) {
+    let nodes = devices.len() as u32;
+    let recorders = recorders(devices);
+    let lengths = [1, 70_000, (1 << 20) + 3, 300_000, 5000];
+    let (mut expected, mut memory, mut tokens) = (Vec::new(), Vec::new(), Vec::new());
+    for number in 0..15 {
+        for (from, to) in pairs(nodes) {
+            let channel = Channel::ALL[number as usize / 5 % 2];
+            let (data, head) =
+                (fill(lengths[number as usize % 5], from, channel, number), header(number, 16));
+            let token = u64::from(number);
+            loop {
+                let device = &devices[from as usize];
+                let (address, bytes) = (data.as_ptr(), data.len() as u64);
+                // SAFETY: the vector's memory stays until the end of this function, which comes after all reports.
+                match unsafe { device.start_part(number, to, channel, &head, address, bytes, token) } {
+                    Ok(()) => break,
+                    Err(Refusal::Full) => _ = poll_all(devices, &recorders),
+                    Err(lost) => panic!("{lost}"),
+                }
+            }
+            tokens.push((from, to, channel, token));
+            expected.push((to, Arrived { from, channel, header: head, payload: data.clone() }));
+            memory.push(data);
+        }
+    }
+    let reports = |&(from, to, channel, token): &(Node, Node, Channel, u64)| {
+        recorders[from as usize].records().sent.get(&(to, channel, token)).copied()
+    };
+    while recorders.iter().map(Recorder::count).sum::<usize>() < expected.len()
+        || tokens.iter().any(|token| reports(token).is_none())
+    {
+        poll_all(devices, &recorders);
+    }
+    for _ in 0..100 {
+        poll_all(devices, &recorders);
+    }
+    for (to, message) in &expected {
+        let records = recorders[*to as usize].records();
+        let same = records.arrived.iter().filter(|arrived| *arrived == message).count();
+        assert_eq!(same, 1, "part {} from {} to {to}", number_of(&message.header), message.from);
+    }
+    assert!(tokens.iter().all(|token| reports(token) == Some(1)), "reported once");
 }
 
 /// Checks of a device that says what rests in it that no message is ever forgotten: as long as one has not arrived, somebody

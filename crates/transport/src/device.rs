@@ -129,7 +129,7 @@ pub enum Placement {
 }
 
 /// What the layers above do for a device. A device calls the first four from [`Device::poll`], for one message of a channel
-/// and peer after the other. They neither wait nor poll, and they may send: a device holds no lock that sending needs
+/// and peer after the other, but for those of [`Device::start_part`], which come beside all others. They neither wait nor poll, and they may send: a device holds no lock that sending needs
 /// while it calls them. What takes long they leave for [`Handler::advance`].
 pub trait Handler: Sync {
     /// Says where an arriving message goes, or takes it at once.
@@ -226,6 +226,36 @@ pub trait Device: Send + Sync {
         bytes: u64,
         token: u64,
     ) -> Result<(), Refusal>;
+
+    /// Returns in how many parts a long payload gets to a peer best, each by [`Device::start_part`].
+    fn ways(&self, peer: Node) -> u32 {
+        let _ = peer;
+        1
+    }
+
+    /// As [`Device::start`], for what may come in any order: nothing is promised about the order of messages started so with
+    /// different numbers of parts, and of all others.
+    ///
+    /// # Errors
+    /// As [`Device::start`].
+    ///
+    /// # Safety
+    /// As [`Device::start`].
+    #[allow(clippy::too_many_arguments)]
+    unsafe fn start_part(
+        &self,
+        part: u32,
+        to: Node,
+        channel: Channel,
+        header: &[u8],
+        address: *const u8,
+        bytes: u64,
+        token: u64,
+    ) -> Result<(), Refusal> {
+        let _ = part;
+        // SAFETY: the caller's promise.
+        unsafe { self.start(to, channel, header, address, bytes, token) }
+    }
 
     /// Reads memory of a peer, where [`Capabilities::remote_read`] says so. The data is there when it returns.
     ///

@@ -7,7 +7,8 @@
 //!
 //! # Order and reliability
 //! Messages on one channel from one node process to another arrive once, whole, and in the order in which they were sent,
-//! or the connection is lost and said to be. Nothing is promised between channels or between senders.
+//! or the connection is lost and said to be. Nothing is promised between channels or between senders, nor of the order of what is
+//! started as a part ([`Device::start_part`]).
 //!
 //! # Several devices
 //! A process may reach some others through one device and some through another ([`Routes`]). Node processes, with their

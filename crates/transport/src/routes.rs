@@ -451,6 +451,25 @@ impl Device for Routes {
         unsafe { device.start(number, channel, header, address, bytes, token) }
     }
 
+    fn ways(&self, peer: Node) -> u32 {
+        self.way(peer).map_or(1, |(device, number)| device.ways(number))
+    }
+
+    unsafe fn start_part(
+        &self,
+        part: u32,
+        to: Node,
+        channel: Channel,
+        header: &[u8],
+        address: *const u8,
+        bytes: u64,
+        token: u64,
+    ) -> Result<(), Refusal> {
+        let (device, number) = self.way(to)?;
+        // SAFETY: the caller's promise.
+        unsafe { device.start_part(part, number, channel, header, address, bytes, token) }
+    }
+
     unsafe fn read(&self, peer: Node, address: u64, target: *mut u8, bytes: u64) -> Result<(), Refusal> {
         let (device, number) = self.way(peer)?;
         // SAFETY: the caller's promise.

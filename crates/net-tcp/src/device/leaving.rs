@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering;
 use rustix::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
-use weft_transport::{Channel, Device, Nobody};
+use weft_transport::{Device, Nobody};
 
 /// How long a process that leaves waits for its last messages to go, and how long for peers to have them.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -27,10 +27,8 @@ impl TcpDevice {
     /// Says that this process ends, and waits until what it has sent is there, but not without end.
     pub(super) fn part(&self) {
         let links = || {
-            (0..self.count())
-                .flat_map(|node| Channel::ALL.map(|channel| (node, channel)))
-                .filter(|&(node, _)| node != self.node && !self.is_lost(node))
-                .map(|(node, channel)| (node, channel, self.link(node, channel)))
+            let others = (0..self.count()).filter(|&node| node != self.node && !self.is_lost(node));
+            others.flat_map(|node| self.links(node).map(move |(lane, link)| (node, lane, link)))
         };
         // Before the look at each connection: one that another thread opens meanwhile is seen here or sees this.
         self.is_leaving.store(true, Ordering::SeqCst);
@@ -38,10 +36,10 @@ impl TcpDevice {
         let begin = std::time::Instant::now();
         loop {
             let (mut unsent, mut unread) = (false, false);
-            for (node, channel, link) in links() {
+            for (node, lane, link) in links() {
                 // In each round: it may have been agreed on since the last one.
                 link.out.lock().say_end();
-                self.go_on(node, channel);
+                self.go_on(node, lane);
                 let waits = {
                     let out = link.out.lock();
                     let alive = matches!(out.stage, Stage::Dialling | Stage::Settled | Stage::Open);
@@ -54,7 +52,7 @@ impl TcpDevice {
                     continue;
                 };
                 if !core::mem::replace(&mut incoming.closed, true) {
-                    self.watch_no_more(node, channel, link);
+                    self.watch_no_more(node, lane, link);
                     let _ = rustix::net::shutdown(socket, Shutdown::Write);
                 }
                 // Unread data would make the kernel reset a connection that is closed, and drop what the peer has not got.

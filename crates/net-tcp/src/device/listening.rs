@@ -3,9 +3,10 @@
 use super::watching::NONE;
 use super::{BELL, LISTENER, Peer, TcpDevice};
 use crate::card::{self, Card, Machine};
-use crate::config::{NetConfig, common_prefix};
+use crate::config::{NetConfig, common_prefix, roads};
 use crate::congestion;
 use crate::handshake::Secret;
+use crate::lane::FURTHER;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use std::io;
@@ -65,18 +66,29 @@ impl Listener {
     /// # Errors
     /// What the kernel says.
     pub fn join(self, node: Node, book: Vec<Card>, secret: Secret) -> io::Result<TcpDevice> {
+        let stripes = self.config.stripes;
         let is_crowded = card::is_crowded(self.config.workers, &book);
         let own: Vec<IpAddr> = self.addresses.iter().map(SocketAddr::ip).collect();
         let distance = |address: &SocketAddr| {
             let common = |&own: &IpAddr| common_prefix(own, address.ip()).unwrap_or(0);
             u32::MAX - own.iter().map(common).max().unwrap_or(0)
         };
+        let networks = NetConfig::networks(&own)?;
         let peer = |mut addresses: Vec<SocketAddr>| {
             // Those of a network that both are in first.
             addresses.sort_by_key(distance);
+            let places: Vec<IpAddr> = addresses.iter().map(SocketAddr::ip).collect();
+            let roads: Box<[usize]> = roads(&networks, &places).into();
+            let stripes = match stripes {
+                0 => roads.len() as u32,
+                set => set,
+            };
             CachePadded(Peer {
                 addresses,
+                roads,
+                stripes: stripes.min(FURTHER as u32 + 1),
                 links: Default::default(),
+                further: OnceLock::new(),
                 lost: OnceLock::new(),
                 ended: AtomicBool::new(false),
             })

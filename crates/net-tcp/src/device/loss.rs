@@ -5,7 +5,7 @@ use crate::handshake::Pair;
 use crate::link::{Incoming, Stage};
 use core::sync::atomic::Ordering;
 use rustix::net::Shutdown;
-use weft_transport::{Channel, Device, Handler, Node};
+use weft_transport::{Device, Handler, Node};
 
 impl TcpDevice {
     /// Notes that a peer is gone; it is reported by the next poll.
@@ -21,7 +21,7 @@ impl TcpDevice {
     /// Notes that a peer which was to be reached has ended. If it has done so in order that is no loss, as it is none when it says
     /// so on a connection to which short messages have been handed.
     pub(crate) fn end_of(&self, pair: Pair, is_in_order: bool) {
-        let mut out = self.link(pair.to, pair.channel).out.lock();
+        let mut out = self.link(pair.to, pair.lane).out.lock();
         if out.stage != Stage::Dialling {
             return;
         }
@@ -50,7 +50,7 @@ impl TcpDevice {
         if !wanted.is_empty() {
             if let Some(mut door) = self.door.try_lock() {
                 self.pending.fetch_sub(wanted.len() as u32, Ordering::SeqCst);
-                wanted.iter().for_each(|&(to, channel)| door.dial(self, to, channel));
+                wanted.iter().for_each(|&(to, lane)| door.dial(self, to, lane));
                 self.door_busy.store(door.is_busy(), Ordering::Relaxed);
                 moved = true;
             } else {
@@ -59,10 +59,10 @@ impl TcpDevice {
         }
         let done = core::mem::take(&mut *self.done.lock());
         self.pending.fetch_sub(done.len() as u32, Ordering::SeqCst);
-        for &(to, channel, token) in &done {
+        for &(to, lane, token) in &done {
             // What belongs to a lost peer is over with the report of the loss, which may have been.
             if !self.is_lost(to) {
-                handler.sent(to, channel, token);
+                handler.sent(to, lane.channel(), token);
             }
         }
         let losses = core::mem::take(&mut *self.losses.lock());
@@ -81,7 +81,7 @@ impl TcpDevice {
 
     /// Lets go of all memory that has to do with a lost peer. Returns false if somebody uses it now.
     fn let_go(&self, node: Node) -> bool {
-        for (channel, link) in Channel::ALL.into_iter().zip(&self.peers[node as usize].links) {
+        for (lane, link) in self.links(node) {
             {
                 let mut out = link.out.lock();
                 if out.busy {
@@ -93,7 +93,7 @@ impl TcpDevice {
             *incoming = Incoming::closed();
             self.note_stream(&link.is_streaming, false);
             self.note_stream(&link.is_blocked, false);
-            self.watch_no_more(node, channel, link);
+            self.watch_no_more(node, lane, link);
             if let Some(socket) = link.socket.get() {
                 let _ = rustix::net::shutdown(socket, Shutdown::Both);
             }

@@ -14,6 +14,7 @@ use crate::config::NetConfig;
 use crate::door::Door;
 use crate::frame::{HEAD, Kind};
 use crate::handshake::{Nonce, Pair, Secret};
+use crate::lane::{FURTHER, Lane};
 use crate::link::{BULK, Item, Link, Stage, TOGETHER, send_short};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use rustix::event::{PollFd, PollFlags, epoll, poll};
@@ -59,11 +60,27 @@ const HALF: u64 = 3 << 32;
 
 struct Peer {
     addresses: Vec<SocketAddr>,
+    /// Those of the channels, and those for parts of long messages, if there are any.
     links: [CachePadded<Link>; Channel::ALL.len()],
+    further: OnceLock<Box<[CachePadded<Link>; FURTHER]>>,
+    /// Places of the addresses that are reached through interfaces of their own. Lanes take them in turn.
+    roads: Box<[usize]>,
+    /// Over how many connections a long message goes.
+    stripes: u32,
     /// Why it is gone.
     lost: OnceLock<String>,
     /// It has said that it ends.
     ended: AtomicBool,
+}
+
+impl Peer {
+    fn link(&self, lane: Lane) -> &Link {
+        let channels = self.links.len();
+        match lane.number() {
+            number if number < channels => &self.links[number],
+            number => &self.further.get_or_init(Box::default)[number - channels],
+        }
+    }
 }
 
 /// The device over TCP.
@@ -77,11 +94,11 @@ pub struct TcpDevice {
     bell: OwnedFd,
     door: Lock<Door>,
     /// Connections to make.
-    wanted: Lock<Vec<(Node, Channel)>>,
+    wanted: Lock<Vec<(Node, Lane)>>,
     /// Node processes here outnumber the cores.
     is_crowded: bool,
     /// What is sent and not reported.
-    done: Lock<Vec<(Node, Channel, u64)>>,
+    done: Lock<Vec<(Node, Lane, u64)>>,
     /// Peers whose loss is not reported.
     losses: Lock<Vec<Node>>,
     /// Held by who reports.
@@ -111,13 +128,13 @@ pub struct TcpDevice {
     sleeping: AtomicU32,
 }
 
-fn index(node: Node, channel: Channel) -> u32 {
-    node * Channel::ALL.len() as u32 + channel as u32
+fn index(node: Node, lane: Lane) -> u32 {
+    node * Lane::COUNT as u32 + lane.number() as u32
 }
 
-fn of_index(index: u32) -> (Node, Channel) {
-    let count = Channel::ALL.len() as u32;
-    (index / count, Channel::ALL[(index % count) as usize])
+fn of_index(index: u32) -> (Node, Lane) {
+    let count = Lane::COUNT as u32;
+    (index / count, Lane::new((index % count) as usize).expect("less than there are"))
 }
 
 const QUIET: epoll::EventFlags = epoll::EventFlags::IN.union(epoll::EventFlags::RDHUP);
@@ -154,12 +171,27 @@ impl TcpDevice {
         epoll::EventData::new_u64(HALF | u64::from(number))
     }
 
+    /// Returns all connections with a peer, also those that are not made yet.
+    pub(crate) fn links(&self, node: Node) -> impl Iterator<Item = (Lane, &Link)> {
+        let peer = &self.peers[node as usize];
+        let further = peer.further.get().into_iter().flat_map(|links| links.iter());
+        let lanes = (0..Lane::COUNT).filter_map(Lane::new);
+        lanes.zip(peer.links.iter().chain(further).map(|link| &**link))
+    }
+
+    /// Returns the address for an attempt to make a connection: all of them in turn, from the one on that is the lane's.
+    pub(crate) fn address_of(&self, node: Node, lane: Lane, attempt: u32) -> Option<SocketAddr> {
+        let Peer { addresses, roads, .. } = &*self.peers[node as usize];
+        let first = roads[lane.part() % roads.len()];
+        addresses.get((first + attempt as usize) % addresses.len().max(1)).copied()
+    }
+
     pub(crate) fn addresses_of(&self, node: Node) -> &[SocketAddr] {
         &self.peers[node as usize].addresses
     }
 
-    pub(crate) fn link(&self, node: Node, channel: Channel) -> &Link {
-        &self.peers[node as usize].links[channel as usize]
+    pub(crate) fn link(&self, node: Node, lane: impl Into<Lane>) -> &Link {
+        self.peers[node as usize].link(lane.into())
     }
 
     pub(crate) fn is_lost(&self, node: Node) -> bool {
@@ -176,11 +208,11 @@ impl TcpDevice {
     /// Begins to use a connection.
     pub(crate) fn open(&self, pair: Pair, socket: OwnedFd) {
         let node = if pair.from == self.node { pair.to } else { pair.from };
-        let link = self.link(node, pair.channel);
+        let link = self.link(node, pair.lane);
         if let Err(error) = self.prepare(&socket) {
             return self.lose(node, format!("its connection cannot be set up: {error}"));
         }
-        let data = epoll::EventData::new_u64(index(node, pair.channel).into());
+        let data = epoll::EventData::new_u64(index(node, pair.lane).into());
         if link.socket.get().is_some() || epoll::modify(&self.epoll, &socket, data, QUIET).is_err() {
             return;
         }
@@ -196,8 +228,8 @@ impl TcpDevice {
         if self.is_lost(node) {
             let _ = rustix::net::shutdown(socket, Shutdown::Both);
         }
-        self.send_waiting(node, pair.channel, link);
-        self.note_recent(index(node, pair.channel));
+        self.send_waiting(node, pair.lane, link);
+        self.note_recent(index(node, pair.lane));
     }
 
     fn prepare(&self, socket: &OwnedFd) -> Result<(), Errno> {
@@ -236,15 +268,15 @@ impl TcpDevice {
         if number == u32::MAX {
             return false;
         }
-        let (node, channel) = of_index(number);
+        let (node, lane) = of_index(number);
         // Who has more to send than the socket takes waits for room, and leaves the socket to the kernel or to who sends: a
         // look sees what arrives.
-        let link = self.link(node, channel);
+        let link = self.link(node, lane);
         if link.is_blocked.load(Ordering::Relaxed) || link.is_taken() {
             self.watch_all();
             return false;
         }
-        self.receive(node, channel, handler)
+        self.receive(node, lane, handler)
     }
 
     /// Asks the kernel which connections have something, and deals with those.
@@ -258,16 +290,16 @@ impl TcpDevice {
             let number = data as u32;
             match data >> 32 {
                 0 => {
-                    let (node, channel) = of_index(number);
+                    let (node, lane) = of_index(number);
                     if flags.contains(epoll::EventFlags::OUT) {
-                        moved |= self.go_on(node, channel);
+                        moved |= self.go_on(node, lane);
                     }
                     if flags == epoll::EventFlags::OUT {
                         continue;
                     }
-                    if self.link(node, channel).is_taken() {
+                    if self.link(node, lane).is_taken() {
                         self.has_unread.store(true, Ordering::Relaxed);
-                    } else if self.receive(node, channel, handler) {
+                    } else if self.receive(node, lane, handler) {
                         self.note_recent(number);
                         moved = true;
                     }
@@ -331,8 +363,7 @@ impl TcpDevice {
     /// Breaks the connections with a peer.
     #[cfg(test)]
     pub(crate) fn sever(&self, node: Node) {
-        let sockets: Vec<_> =
-            self.peers[node as usize].links.iter().filter_map(|link| link.socket.get()).collect();
+        let sockets: Vec<_> = self.links(node).filter_map(|(_, link)| link.socket.get()).collect();
         sockets.iter().for_each(|socket| _ = rustix::net::shutdown(socket, Shutdown::Both));
         if sockets.is_empty() {
             self.lose(node, "it was cut off before it was connected".into());
@@ -366,10 +397,10 @@ impl Device for TcpDevice {
             let (sent, all) = send_short(socket, header, payload);
             drop(taking);
             let rest = |sent| (sent < all).then(|| Item::copy(Kind::Short, header, payload, sent));
-            self.settle(to, channel, link, (1, payload.len() as u64), sent.map(rest));
+            self.settle(to, channel.into(), link, (1, payload.len() as u64), sent.map(rest));
         } else {
             let cost = (HEAD + header.len() + payload.len(), payload.len() as u64);
-            self.queue(to, channel, peer, || Item::copy(Kind::Short, header, payload, 0), cost)?;
+            self.queue(to, channel.into(), peer, || Item::copy(Kind::Short, header, payload, 0), cost)?;
         }
         Ok(())
     }
@@ -387,9 +418,30 @@ impl Device for TcpDevice {
         bytes: u64,
         token: u64,
     ) -> Result<(), Refusal> {
-        self.check(header, &[]);
-        let peer = self.peer(to)?;
-        self.queue(to, channel, peer, || Item::memory(header, address, bytes, token), (0, bytes))
+        // SAFETY: the caller's promise.
+        unsafe { self.start_on(channel.into(), to, header, address, bytes, token) }
+    }
+
+    fn ways(&self, peer: Node) -> u32 {
+        self.peers.get(peer as usize).map_or(1, |peer| peer.stripes)
+    }
+
+    unsafe fn start_part(
+        &self,
+        part: u32,
+        to: Node,
+        channel: Channel,
+        header: &[u8],
+        address: *const u8,
+        bytes: u64,
+        token: u64,
+    ) -> Result<(), Refusal> {
+        let lane = match channel {
+            Channel::PointToPoint => Lane::of_part(part % self.ways(to)),
+            Channel::Collective => channel.into(),
+        };
+        // SAFETY: the caller's promise.
+        unsafe { self.start_on(lane, to, header, address, bytes, token) }
     }
 
     unsafe fn read(&self, _peer: Node, _address: u64, _target: *mut u8, _bytes: u64) -> Result<(), Refusal> {
@@ -482,9 +534,9 @@ impl Device for TcpDevice {
     fn rest(&self) -> Option<Traffic> {
         let mut traffic = Traffic::default();
         let others = self.peers.iter().enumerate().filter(|&(node, _)| node as Node != self.node);
-        for (_, peer) in others.filter(|(_, peer)| peer.lost.get().is_none()) {
+        for (node, peer) in others.filter(|(_, peer)| peer.lost.get().is_none()) {
             let ended = peer.ended.load(Ordering::Acquire);
-            for link in &peer.links {
+            for (_, link) in self.links(node as Node) {
                 let sent = {
                     let out = link.out.lock();
                     if out.busy || !out.is_empty() {
@@ -509,12 +561,10 @@ impl Device for TcpDevice {
 
     fn outbound(&self) -> Outbound {
         let mut outbound = Outbound::default();
-        for peer in &self.peers {
-            for (link, messages) in peer.links.iter().zip(&mut outbound.messages) {
-                let out = link.out.lock();
-                *messages += out.messages;
-                outbound.bytes += out.bytes;
-            }
+        for (lane, link) in (0..self.count()).flat_map(|node| self.links(node)) {
+            let out = link.out.lock();
+            outbound.messages[lane.channel() as usize] += out.messages;
+            outbound.bytes += out.bytes;
         }
         outbound
     }

@@ -3,6 +3,7 @@
 
 use super::{SCRATCH, TcpDevice};
 use crate::frame::{Frame, Kind, take};
+use crate::lane::Lane;
 use crate::link::{Incoming, Link, Placing, STREAM, Stage, Then};
 use core::sync::atomic::Ordering;
 use rustix::event::epoll;
@@ -35,8 +36,8 @@ enum Stop {
 
 impl TcpDevice {
     /// Receives from a peer as much as there is, up to a bound. Returns whether there was anything.
-    pub(super) fn receive(&self, node: Node, channel: Channel, handler: &dyn Handler) -> bool {
-        let link = self.link(node, channel);
+    pub(super) fn receive(&self, node: Node, lane: Lane, handler: &dyn Handler) -> bool {
+        let link = self.link(node, lane);
         let (Some(socket), Some(mut incoming)) = (link.socket.get(), link.incoming.try_lock()) else {
             return false;
         };
@@ -46,7 +47,7 @@ impl TcpDevice {
         let mut scratch = self.scratches.lock().pop().unwrap_or_else(|| vec![0; SCRATCH].into_boxed_slice());
         let mut moved = false;
         for _ in 0..ROUNDS {
-            match self.receive_once(node, channel, socket, &mut incoming, &mut scratch, handler) {
+            match self.receive_once(node, lane, socket, &mut incoming, &mut scratch, handler) {
                 Ok(more) => {
                     moved = true;
                     if !more {
@@ -56,12 +57,12 @@ impl TcpDevice {
                 Err(Stop::Empty) => break,
                 Err(Stop::Closed(why)) => {
                     moved = true;
-                    self.hang_up(node, channel, link, &mut incoming, why);
+                    self.hang_up(node, lane, link, &mut incoming, why);
                     break;
                 }
                 Err(Stop::Fault(why)) => {
                     moved = true;
-                    self.hang_up(node, channel, link, &mut incoming, why.clone());
+                    self.hang_up(node, lane, link, &mut incoming, why.clone());
                     self.lose(node, why);
                     break;
                 }
@@ -82,7 +83,7 @@ impl TcpDevice {
     fn receive_once(
         &self,
         node: Node,
-        channel: Channel,
+        lane: Lane,
         socket: &OwnedFd,
         incoming: &mut Incoming,
         scratch: &mut [u8],
@@ -119,7 +120,7 @@ impl TcpDevice {
             placing.note(placed as u64);
         }
         let input = &scratch[..kept + received - placed];
-        self.deliver(node, channel, incoming, input, handler).map_err(Stop::Fault)?;
+        self.deliver(node, lane, incoming, input, handler).map_err(Stop::Fault)?;
         Ok(received == asked)
     }
 
@@ -127,7 +128,7 @@ impl TcpDevice {
     fn deliver(
         &self,
         from: Node,
-        channel: Channel,
+        lane: Lane,
         incoming: &mut Incoming,
         mut input: &[u8],
         handler: &dyn Handler,
@@ -144,12 +145,12 @@ impl TcpDevice {
                     Then::Forget => incoming.messages += 1,
                     Then::Tell(token) => {
                         incoming.messages += 1;
-                        handler.placed(from, channel, token);
+                        handler.placed(from, lane.channel(), token);
                     }
                     Then::Deliver => {
                         let (header, present) = incoming.gathered.message();
                         let bytes = present.len() as u64;
-                        let message = Arriving { from, channel, header, bytes, present };
+                        let message = Arriving { from, channel: lane.channel(), header, bytes, present };
                         let mut placing = place(handler, message);
                         placing.take(present);
                         incoming.placing = Some(placing);
@@ -173,11 +174,11 @@ impl TcpDevice {
             }
             incoming.is_long = bytes >= LONG;
             let is_part = (present.len() as u64) < bytes;
-            let wants_all = channel != Channel::PointToPoint || bytes < WHOLE;
+            let wants_all = lane.channel() != Channel::PointToPoint || bytes < WHOLE;
             let mut placing = if is_part && kind == Kind::Short && wants_all {
                 incoming.gathered.begin(header, bytes)
             } else {
-                place(handler, Arriving { from, channel, header, bytes, present })
+                place(handler, Arriving { from, channel: lane.channel(), header, bytes, present })
             };
             placing.take(present);
             incoming.placing = Some(placing);
@@ -185,11 +186,11 @@ impl TcpDevice {
     }
 
     /// Ends the use of a connection that brings nothing any more.
-    fn hang_up(&self, node: Node, channel: Channel, link: &Link, incoming: &mut Incoming, why: String) {
+    fn hang_up(&self, node: Node, lane: Lane, link: &Link, incoming: &mut Incoming, why: String) {
         incoming.closed = true;
         self.note_stream(&link.is_streaming, false);
         self.note_stream(&link.is_blocked, false);
-        self.watch_no_more(node, channel, link);
+        self.watch_no_more(node, lane, link);
         let ended = incoming.ended || self.peers[node as usize].ended.load(Ordering::Acquire);
         let (broken, waits) = {
             let mut out = link.out.lock();

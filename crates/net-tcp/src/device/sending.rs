@@ -2,6 +2,7 @@
 
 use super::{Peer, QUIET, TcpDevice, index};
 use crate::frame::{HEAD, Kind};
+use crate::lane::Lane;
 use crate::link::{BULK, Item, Link, Stage, send_together};
 use core::sync::atomic::Ordering;
 use rustix::event::epoll;
@@ -55,7 +56,7 @@ impl TcpDevice {
     pub(super) fn settle(
         &self,
         to: Node,
-        channel: Channel,
+        lane: Lane,
         link: &Link,
         (messages, bytes): (u64, u64),
         rest: Result<Option<Item>, Errno>,
@@ -74,7 +75,7 @@ impl TcpDevice {
         let is_awaited = !waits && core::mem::take(&mut out.is_awaited);
         drop(out);
         if waits {
-            self.send_waiting(to, channel, link);
+            self.send_waiting(to, lane, link);
         } else if is_awaited {
             self.wake();
         }
@@ -117,7 +118,7 @@ impl TcpDevice {
             }
             left -= all;
         }
-        self.settle(to, channel, link, (taken, bytes), sent.map(|_| rest));
+        self.settle(to, channel.into(), link, (taken, bytes), sent.map(|_| rest));
         Ok(taken as usize)
     }
 
@@ -125,12 +126,12 @@ impl TcpDevice {
     pub(super) fn queue(
         &self,
         to: Node,
-        channel: Channel,
+        lane: Lane,
         peer: &Peer,
         item: impl FnOnce() -> Item,
         (cost, bytes): (usize, u64),
     ) -> Result<(), Refusal> {
-        let link = &peer.links[channel as usize];
+        let link = peer.link(lane);
         let mut out = link.out.lock();
         // Whoever notes a loss takes the queue afterwards.
         if let Some(reason) = peer.lost.get() {
@@ -152,22 +153,43 @@ impl TcpDevice {
         out.busy |= sends;
         drop(out);
         if sends {
-            self.send_waiting(to, channel, link);
+            self.send_waiting(to, lane, link);
         }
         if dials {
-            self.wanted.lock().push((to, channel));
+            self.wanted.lock().push((to, lane));
             self.note();
         }
         Ok(())
     }
 
+    /// Starts a message on one of the connections.
+    ///
+    /// # Errors
+    /// As [`Device::start`].
+    ///
+    /// # Safety
+    /// As [`Device::start`].
+    pub(super) unsafe fn start_on(
+        &self,
+        lane: Lane,
+        to: Node,
+        header: &[u8],
+        address: *const u8,
+        bytes: u64,
+        token: u64,
+    ) -> Result<(), Refusal> {
+        self.check(header, &[]);
+        let peer = self.peer(to)?;
+        self.queue(to, lane, peer, || Item::memory(header, address, bytes, token), (0, bytes))
+    }
+
     /// Sends what waits for a peer; the caller is the busy one.
-    pub(super) fn send_waiting(&self, to: Node, channel: Channel, link: &Link) {
+    pub(super) fn send_waiting(&self, to: Node, lane: Lane, link: &Link) {
         let Some(socket) = link.socket.get() else { return };
         let mut tokens = Vec::new();
         let blocked = link.send_waiting(socket.as_fd(), &mut tokens);
         if !tokens.is_empty() {
-            self.done.lock().extend(tokens.iter().map(|&token| (to, channel, token)));
+            self.done.lock().extend(tokens.iter().map(|&token| (to, lane, token)));
             self.pending.fetch_add(tokens.len() as u32, Ordering::SeqCst);
             self.wake();
         }
@@ -179,15 +201,15 @@ impl TcpDevice {
             out.armed = blocked;
             self.note_stream(&link.is_blocked, blocked);
             let flags = if blocked { QUIET | epoll::EventFlags::OUT } else { QUIET };
-            let data = epoll::EventData::new_u64(index(to, channel).into());
+            let data = epoll::EventData::new_u64(index(to, lane).into());
             self.watch_all();
             let _ = epoll::modify(&self.epoll, socket, data, flags);
         }
     }
 
     /// Goes on with what waits for a peer, where there is room again.
-    pub(super) fn go_on(&self, to: Node, channel: Channel) -> bool {
-        let link = self.link(to, channel);
+    pub(super) fn go_on(&self, to: Node, lane: Lane) -> bool {
+        let link = self.link(to, lane);
         {
             let mut out = link.out.lock();
             if out.busy || out.stage != Stage::Open {
@@ -195,7 +217,7 @@ impl TcpDevice {
             }
             out.busy = true;
         }
-        self.send_waiting(to, channel, link);
+        self.send_waiting(to, lane, link);
         true
     }
 }

@@ -13,10 +13,11 @@
 //! - *Set apart while a poll is to be told of room*: both hold the connection's `out`, which comes before the turn.
 
 use super::{QUIET, ROW, TcpDevice, index, of_index};
+use crate::lane::Lane;
 use crate::link::{Link, Stage};
 use core::sync::atomic::Ordering;
 use rustix::event::epoll;
-use weft_transport::{Channel, Device, Node};
+use weft_transport::{Device, Node};
 
 /// In place of the number of a connection: none.
 pub(super) const NONE: u32 = u32::MAX;
@@ -25,8 +26,8 @@ impl TcpDevice {
     /// Sets a connection apart, on which messages come in a row, unless somebody sleeps.
     #[cold]
     pub(super) fn set_apart(&self, number: u32) {
-        let (node, channel) = of_index(number);
-        let link = self.link(node, channel);
+        let (node, lane) = of_index(number);
+        let link = self.link(node, lane);
         let out = link.out.lock();
         let Some(socket) = link.socket.get().filter(|_| out.stage == Stage::Open && !out.armed) else {
             return;
@@ -58,18 +59,18 @@ impl TcpDevice {
         if number == NONE {
             return;
         }
-        let (node, channel) = of_index(number);
-        if let Some(socket) = self.link(node, channel).socket.get() {
+        let (node, lane) = of_index(number);
+        if let Some(socket) = self.link(node, lane).socket.get() {
             let _ = epoll::add(&self.epoll, socket, epoll::EventData::new_u64(number.into()), QUIET);
         }
         self.apart.store(NONE, Ordering::SeqCst);
     }
 
     /// Has the kernel tell no more of a connection from which nothing is delivered any more.
-    pub(super) fn watch_no_more(&self, node: Node, channel: Channel, link: &Link) {
+    pub(super) fn watch_no_more(&self, node: Node, lane: Lane, link: &Link) {
         let Some(socket) = link.socket.get() else { return };
         let _turn = self.turn.lock();
-        if self.apart.load(Ordering::Relaxed) == index(node, channel) {
+        if self.apart.load(Ordering::Relaxed) == index(node, lane) {
             self.apart.store(NONE, Ordering::SeqCst);
         } else {
             let _ = epoll::delete(&self.epoll, socket);

@@ -114,7 +114,7 @@ impl Engine {
                 } else if bytes > most + WRITTEN as u64 {
                     return Err(Nonsense("a short message that is long"));
                 } else {
-                    return Ok(self.put_aside(from, Aside::Described(frame), bytes));
+                    return self.put_aside(from, Aside::Described(frame), bytes);
                 }
             }
             Frame::Eager { target, envelope, .. } => {
@@ -122,7 +122,7 @@ impl Engine {
                 if bytes > most {
                     return Err(Nonsense("a short message that is long"));
                 }
-                return Ok(self.arrive_in_parts(endpoint, target, from, envelope, bytes));
+                return self.arrive_in_parts(endpoint, target, from, envelope, bytes);
             }
             Frame::Data { receive, offset } => return self.arrive_data(message, receive, offset),
             _ if bytes != 0 => return Err(Nonsense("data with a message that has none")),
@@ -132,7 +132,7 @@ impl Engine {
             }
             Frame::Clear { send, receive, bytes, pieces } => {
                 let mut table = remote.pending(send).ok_or(Nonsense("a send there is not"))?.lock();
-                let Some(Entry::Send { operation, to, cleared }) = table.get(send) else {
+                let Some(Entry::Send { operation, to, cleared, .. }) = table.get(send) else {
                     return Err(Nonsense("a send there is not"));
                 };
                 if *to != from || *cleared || bytes > operation.get().buffer().bytes {
@@ -253,7 +253,7 @@ impl Engine {
         from: Node,
         envelope: Envelope,
         bytes: u64,
-    ) -> Placement {
+    ) -> Heard<Placement> {
         let remote = self.far();
         let takes = |receive: Reference| receive.get().buffer().dense;
         let taken = endpoint.take_expected_if(&envelope, takes).or_else(|| {
@@ -266,25 +266,36 @@ impl Engine {
         if let Some(operation) = taken {
             let buffer = operation.get().buffer();
             let (address, capacity) = (buffer.address, bytes.min(buffer.bytes));
-            let entry =
-                Entry::Receive { operation, from, envelope, bytes, expected: capacity, got: capacity };
+            let entry = Entry::Receive {
+                operation,
+                from,
+                envelope,
+                bytes,
+                expected: capacity,
+                got: capacity,
+                placing: 1,
+            };
             // The data never takes memory of this process's own.
             remote.give_back(from, bytes);
-            return match remote.name(target, entry) {
+            return Ok(match remote.name(target, entry) {
                 Some(token) => Placement::Memory { address, capacity, token },
                 None => Placement::Taken,
-            };
+            });
         }
         self.put_aside(from, Aside::Eager { target, envelope }, bytes)
     }
 
-    /// Makes room for a message until all of it is there.
-    fn put_aside(&self, from: Node, what: Aside, bytes: u64) -> Placement {
+    /// Makes room for a message until all of it is there: one of a peer, for only one of its connections brings such.
+    fn put_aside(&self, from: Node, what: Aside, bytes: u64) -> Heard<Placement> {
         let mut block = Block::new(bytes as usize);
         let address = block.place();
         let staged = Staged { what, block, bytes: bytes as usize };
-        *self.far().peers[from as usize].staged.lock() = Some(staged);
-        Placement::Memory { address, capacity: bytes, token: STAGED }
+        let mut slot = self.far().peers[from as usize].staged.lock();
+        if slot.is_some() {
+            return Err(Nonsense("short messages side by side"));
+        }
+        *slot = Some(staged);
+        Ok(Placement::Memory { address, capacity: bytes, token: STAGED })
     }
 
     /// Takes what was put aside.
@@ -347,39 +358,53 @@ impl Engine {
         let remote = self.far();
         let Arriving { from, bytes, present, .. } = *message;
         let table = remote.pending(receive).ok_or(Nonsense("a receive there is not"))?;
-        let entry = table.lock().get(receive).copied();
-        let Some(Entry::Receive { operation, from: sender, envelope, bytes: whole, expected, got }) = entry
+        let mut entries = table.lock();
+        let Some(Entry::Receive { operation, from: sender, expected, got, placing, .. }) =
+            entries.get(receive)
         else {
             return Err(Nonsense("a receive there is not"));
         };
-        if sender != from || offset != got || bytes > expected - got || bytes == 0 {
-            return Err(Nonsense("data that does not follow what is there"));
+        // Parts come over several connections, in any order.
+        if *sender != from || bytes == 0 || bytes > *expected - *got || offset > *expected - bytes {
+            return Err(Nonsense("data that is not part of what is missing"));
         }
-        let buffer = operation.get().buffer();
-        if (present.len() as u64) < bytes {
-            if !buffer.dense && bytes > PIECE as u64 {
+        let (buffer, is_part) = (operation.get().buffer(), (present.len() as u64) < bytes);
+        if is_part && !buffer.dense {
+            if bytes > PIECE as u64 {
                 return Err(Nonsense("data in one piece for a buffer with gaps"));
             }
-            if !buffer.dense {
-                return Ok(self.put_aside(from, Aside::Piece { receive, offset }, bytes));
-            }
+            drop(entries);
+            return self.put_aside(from, Aside::Piece { receive, offset }, bytes);
+        }
+        (*got, *placing) = (*got + bytes, *placing + 1);
+        drop(entries);
+        if is_part {
             let address = buffer.address.wrapping_add(offset as usize);
-            if let Some(Entry::Receive { got, .. }) = table.lock().get(receive) {
-                *got += bytes;
-            }
             return Ok(Placement::Memory { address, capacity: bytes, token: receive });
         }
-        // SAFETY: the receive is in progress, its buffer as its owner promised, and has room for what is expected.
+        // SAFETY: the receive is in progress until nothing is being placed, its buffer as its owner promised, and has room for
+        // what is expected.
         unsafe { buffer.unpack_part(offset, present.as_ptr(), bytes) };
+        self.note_placed(receive);
+        Ok(Placement::Taken)
+    }
+
+    /// Notes that a part of a message is in its place, and completes the receive with the last one.
+    fn note_placed(&self, receive: u64) {
+        let Some(table) = self.far().pending(receive) else { return };
         let mut table = table.lock();
-        if got + bytes == expected {
+        let Some(Entry::Receive { operation, envelope, bytes, expected, got, placing, .. }) =
+            table.get(receive)
+        else {
+            return;
+        };
+        *placing -= 1;
+        if *placing == 0 && got == expected {
+            let (operation, envelope, bytes) = (*operation, *envelope, *bytes);
             table.remove(receive);
             drop(table);
-            finish(operation.get(), &envelope, whole);
-        } else if let Some(Entry::Receive { got, .. }) = table.get(receive) {
-            *got += bytes;
+            finish(operation.get(), &envelope, bytes);
         }
-        Ok(Placement::Taken)
     }
 
     /// Ends everything that has to do with a peer.
@@ -423,23 +448,12 @@ impl Handler for Engine {
             }
             return;
         }
-        let Some(table) = self.far().pending(token) else { return };
-        let mut table = table.lock();
-        let Some(Entry::Receive { operation, envelope, bytes, expected, got, .. }) =
-            table.get(token).copied()
-        else {
-            return;
-        };
-        if got == expected {
-            table.remove(token);
-            drop(table);
-            finish(operation.get(), &envelope, bytes);
-        }
+        self.note_placed(token);
     }
 
     fn sent(&self, _to: Node, _channel: Channel, token: u64) {
         let _visit = solo::visit();
-        self.far().complete_send(token);
+        self.far().note_sent(token);
     }
 
     fn lost(&self, peer: Node, reason: &str) {

@@ -6,7 +6,8 @@
 //! buffer, or into that of the receive that polls (`expected`), or keeps it in the memory of the receiving rank. Everything
 //! else, and what is sent synchronously, goes in three steps: a *request* with envelope and length takes the message's
 //! place in matching; when it is matched the receiver reads the data where that can be done, or asks for it, and the
-//! sender streams it into the posted buffer: in one piece if both sides are dense, else cut into pieces that are packed
+//! sender streams it into the posted buffer: if both sides are dense in one piece, or in a part for each way that the device has to
+//! the peer, which arrive in any order; else cut into pieces that are packed
 //! and unpacked one by one. So no packed copy of a long message exists anywhere.
 //!
 //! # Order
@@ -66,6 +67,9 @@ use window::{Window, units};
 
 /// How much is packed or unpacked at once at most.
 const PIECE: usize = 64 << 10;
+
+/// How long a part of a message is at least that goes over several connections.
+const PART: u64 = 256 << 10;
 
 /// How many times longer than between ranks of a node process a message may be that goes eagerly, if its device takes it. To
 /// ask first costs two messages: between hosts each of them costs both sides what copying 20 KiB does. Through the segment of a
@@ -424,18 +428,8 @@ impl Remote {
         let data = operation.get().buffer();
         let most = self.device.capabilities(to).eager.min(PIECE);
         if data.dense && !pieces && bytes > most as u64 {
-            let mut header = Frame::Data { receive, offset: 0 }.encode();
-            let credit = self.peers[to as usize].window.pay();
-            header.set_credit(credit);
-            // SAFETY: the data is the sender's until `sent`, or `lost`, completes the operation.
-            let started = unsafe {
-                let header = header.bytes();
-                self.device.start(to, Channel::PointToPoint, header, data.address, bytes, send)
-            };
-            if started.is_err() {
-                self.peers[to as usize].window.owe_again(credit);
-            }
-            return !matches!(started, Err(Refusal::Full));
+            // SAFETY: the caller's promise.
+            return unsafe { self.stream_dense(to, stream, data.address) };
         }
         let mut space = if data.dense { Vec::new() } else { vec![0u8; most.min(bytes as usize)] };
         while stream.offset < bytes {
@@ -458,6 +452,45 @@ impl Remote {
             }
         }
         self.complete_send(send);
+        true
+    }
+
+    /// Sends data that is one block, in as many parts as the device has ways to the peer, as [`Remote::stream`] does.
+    ///
+    /// # Safety
+    /// The operation is in progress, and its data at `address`.
+    unsafe fn stream_dense(&self, to: Node, stream: &mut backlog::Stream, address: *mut u8) -> bool {
+        let backlog::Stream { send, receive, bytes, .. } = *stream;
+        let ways = u64::from(self.device.ways(to)).clamp(1, bytes.div_ceil(PART));
+        // Whole pages but for the last one's end.
+        let length = bytes.div_ceil(ways).next_multiple_of(4096);
+        if ways > 1
+            && stream.offset == 0
+            && let Some(table) = self.pending(send)
+            && let Some(Entry::Send { parts, .. }) = table.lock().get(send)
+        {
+            *parts = bytes.div_ceil(length) as u32 - 1;
+        }
+        while stream.offset < bytes {
+            let offset = stream.offset;
+            let mut header = Frame::Data { receive, offset }.encode();
+            let credit = self.peers[to as usize].window.pay();
+            header.set_credit(credit);
+            let part = (offset / length) as u32;
+            // SAFETY: the data is the sender's until the last of the parts is sent, or `lost` completes the operation.
+            let started = unsafe {
+                let (header, start) = (header.bytes(), address.wrapping_add(offset as usize));
+                let length = length.min(bytes - offset);
+                self.device.start_part(part, to, Channel::PointToPoint, header, start, length, send)
+            };
+            match started {
+                Ok(()) => stream.offset += length,
+                Err(refusal) => {
+                    self.peers[to as usize].window.owe_again(credit);
+                    return !matches!(refusal, Refusal::Full);
+                }
+            }
+        }
         true
     }
 
@@ -514,7 +547,7 @@ impl Remote {
         operation: &Operation,
         described: bool,
     ) -> Option<Frame> {
-        let entry = Entry::Send { operation: operation.into(), to: place.node, cleared: false };
+        let entry = Entry::Send { operation: operation.into(), to: place.node, cleared: false, parts: 0 };
         let here = self.nodes.places().of(me.rank()).index;
         // Asked each time: that a peer's memory can be read is known when the peer is there.
         let is_readable = data.dense && self.device.capabilities(place.node).remote_read;
@@ -522,6 +555,18 @@ impl Remote {
         let bytes = data.bytes;
         let send = self.name(here, entry)?;
         Some(Frame::Request { target: place.index, envelope, send, bytes, address, described })
+    }
+
+    /// Notes that the data of a send, or a part of it, has left, and completes it with the last one.
+    fn note_sent(&self, name: u64) {
+        if let Some(table) = self.pending(name)
+            && let Some(Entry::Send { parts, .. }) = table.lock().get(name)
+            && *parts > 0
+        {
+            *parts -= 1;
+            return;
+        }
+        self.complete_send(name);
     }
 
     /// Completes a send whose data nobody needs any more.
@@ -688,7 +733,8 @@ impl Engine {
             remote.post(far.node, Frame::Done { send: far.send });
             return finish(operation.get(), &envelope, bytes);
         }
-        let entry = Entry::Receive { operation, from: far.node, envelope, bytes, expected, got: 0 };
+        let entry =
+            Entry::Receive { operation, from: far.node, envelope, bytes, expected, got: 0, placing: 0 };
         let here = remote.nodes.places().of(me.rank()).index;
         // The operation may be complete, and gone, as soon as it has a name.
         let pieces = !buffer.dense;

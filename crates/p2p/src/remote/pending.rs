@@ -16,6 +16,8 @@ pub(crate) enum Entry {
         to: Node,
         /// Whether the peer has asked for the data.
         cleared: bool,
+        /// How many parts of the data the device has not reported as sent, but for one.
+        parts: u32,
     },
     /// A receive whose data is on its way.
     Receive {
@@ -26,8 +28,10 @@ pub(crate) enum Entry {
         bytes: u64,
         /// How much of it is on its way.
         expected: u64,
-        /// How much of that is there.
+        /// How much of that has a place.
         got: u64,
+        /// How many parts are being placed.
+        placing: u32,
     },
 }
 
@@ -140,7 +144,7 @@ mod tests {
     fn a_name_finds_its_own_operation_only() {
         // SAFETY: no bytes at no address.
         let operation = Operation::new(unsafe { Buffer::dense(core::ptr::null_mut(), 0) });
-        let entry = |to| Entry::Send { operation: (&operation).into(), to, cleared: false };
+        let entry = |to| Entry::Send { operation: (&operation).into(), to, cleared: false, parts: 0 };
         let mut pending = Pending::new(5);
         let first = pending.add(entry(1));
         let second = pending.add(entry(2));
