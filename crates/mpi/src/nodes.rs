@@ -4,7 +4,7 @@ use crate::process::Process;
 use std::sync::OnceLock;
 use std::time::Duration;
 use weft_base::Result;
-use weft_base::settings::is_checking;
+use weft_base::settings::{NET_THREADS, is_checking};
 use weft_coll::Team;
 use weft_coll::hier::Exchange;
 use weft_comm::Group;
@@ -37,7 +37,7 @@ fn begin(nodes: &'static Nodes, host_of: impl Fn(Node) -> u32) {
     let device = nodes.device();
     weft_sched::set_source(&Outside, device.is_crowded(), device.asks_kernel());
     // Without the threads of further devices messages wait until a rank polls; nothing else depends on them.
-    let _ = nodes.keep(weft_sched::watched_poll);
+    let _ = nodes.keep(weft_sched::watched_poll, NET_THREADS.get() as u32);
 }
 
 /// Returns the way to other node processes; a job that has only this one begins to have it.

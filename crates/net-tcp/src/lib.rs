@@ -55,7 +55,7 @@
 //! their [`Card`]s, and do not spin where they outnumber the cores.
 //!
 //! There are no threads here: polling is the business of the scheduler and of the keepers of
-//! [`Routes`](weft_transport::Routes).
+//! [`Routes`](weft_transport::Routes), of which there are as many as `net-threads` says.
 //!
 //! # Loss
 //! The kernel asks a silent peer for a sign of life and gives up after the time that is set (`net-timeout`), as it does when

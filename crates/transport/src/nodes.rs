@@ -53,15 +53,18 @@ impl Nodes {
         }
     }
 
-    /// Starts the threads that keep all devices but for the first (see [`Routes::keep`]), now and when one is added. Threads
-    /// that ranks create belong to ranks, so this is to be called before there are ranks. `watch` makes every poll of
-    /// theirs, and returns what it returns: for who must know that they are at work.
+    /// Starts the threads that keep the devices (see [`Routes::keep`]), now and when one is added: `threads` for each that asks
+    /// the kernel, and one at least for every other than the first. The first has none where node processes outnumber the cores:
+    /// there a barrier of 32 ranks on two cores took 5 to 30 in a hundred longer with one. Threads that ranks create belong to
+    /// ranks, so this is to be called before there are ranks. `watch` makes every poll of theirs, and returns what it returns: for
+    /// who must know that they are at work.
     ///
     /// # Errors
     /// What the kernel says if it makes no thread.
-    pub fn keep(&'static self, watch: Watch) -> std::io::Result<()> {
+    pub fn keep(&'static self, watch: Watch, threads: u32) -> std::io::Result<()> {
         let (sender, receiver) = channel();
-        (1..self.routes.devices()).for_each(|device| _ = sender.send(device));
+        let is_kept = threads > 0 && self.routes.asks(0) && !self.routes.is_crowded();
+        (usize::from(!is_kept)..self.routes.devices()).for_each(|device| _ = sender.send(device));
         if self.keepers.set(sender).is_err() {
             return Ok(());
         }
@@ -69,8 +72,10 @@ impl Nodes {
             for device in receiver {
                 let see = move || watch(&|| self.poll_for_keeper());
                 let keep = move || self.routes.keep(device, &see, &|| self.is_idle());
-                // Without it messages wait until somebody polls.
-                let _ = spawn_apart("weft-keeper", STACK, keep);
+                for _ in 0..if self.routes.asks(device) { threads.max(1) } else { 1 } {
+                    // Without it messages wait until somebody polls.
+                    let _ = spawn_apart("weft-keeper", STACK, keep);
+                }
             }
         };
         spawn_apart("weft-keepers", STACK, serve)

@@ -10,7 +10,8 @@
 //!
 //! # Sleep
 //! Who has nothing to do sleeps in the first device. Every further one needs a thread that runs [`Routes::keep`]: it sleeps
-//! in the device, and sees to what arrives. While others poll it does not look, so that it takes no core from them.
+//! in the device, and sees to what arrives. While others poll it does not look, so that it takes no core from them. The first
+//! device may have such threads, too: they sleep there while nobody else does, which is while all compute.
 #![allow(unsafe_code)] // Passes memory by address, as the interface does.
 
 use crate::{
@@ -33,6 +34,8 @@ const SLEEP: Duration = Duration::from_secs(1);
 const WAIT: Duration = Duration::from_micros(50);
 /// How long it leaves its device to those who poll before it looks whether they still do.
 const PAUSE: Duration = Duration::from_millis(1);
+/// How long it leaves the first device to those who sleep there at most.
+const LONG_PAUSE: Duration = Duration::from_millis(32);
 
 /// How a node process is reached.
 #[derive(Clone, Copy)]
@@ -231,6 +234,11 @@ impl Routes {
         1 + self.more.len()
     }
 
+    /// Tells whether polls of a device cost calls of the kernel.
+    pub(crate) fn asks(&self, device: usize) -> bool {
+        self.device(device).is_some_and(|device| device.asks_kernel())
+    }
+
     /// Returns a device, unless it was let go of.
     fn device(&self, device: usize) -> Option<Lent<'_>> {
         match device {
@@ -290,10 +298,12 @@ impl Routes {
         self.poll_more(handler) | polled
     }
 
-    /// Sleeps in a device that is not the first, and calls `see` when something may have arrived there, until the process
-    /// leaves the job. `see` returns whether there was something; `is_idle` tells whether to sleep for long.
+    /// Sleeps in a device, in the first one only while nobody else does, and calls `see` when something may have arrived there,
+    /// until the process leaves the job. `see` returns whether there was something; `is_idle` tells whether to sleep for long.
     pub fn keep(&self, device: usize, see: &dyn Fn() -> bool, is_idle: &dyn Fn() -> bool) {
-        let branch = &self.more[device - 1];
+        let Some(branch) = device.checked_sub(1).map(|device| &self.more[device]) else {
+            return self.keep_first(see);
+        };
         let Some(device) = branch.device.lend() else { return };
         let stays = || !self.has_ended.load(Ordering::Acquire) && !branch.is_forgotten();
         while stays() {
@@ -302,6 +312,33 @@ impl Routes {
                 self.pause_for(PAUSE);
             } else if !see() {
                 std::thread::yield_now();
+            }
+        }
+    }
+
+    /// Sleeps in the first device while nobody else does or polls, and calls `see` when something may have arrived.
+    fn keep_first(&self, see: &dyn Fn() -> bool) {
+        let stays = || !self.has_ended.load(Ordering::Acquire);
+        let is_left = || self.sleepers.load(Ordering::SeqCst) == 0;
+        let mut pause = PAUSE;
+        while stays() {
+            let before = self.first.polls();
+            std::thread::sleep(pause);
+            let is_quiet = self.first.polls() == before;
+            if !is_quiet || !is_left() {
+                pause = if is_quiet { (pause * 2).min(LONG_PAUSE) } else { PAUSE };
+                continue;
+            }
+            pause = PAUSE;
+            loop {
+                self.first.sleep(SLEEP, &|| stays() && is_left());
+                // Whoever is in the library sees to it.
+                let before = self.first.polls();
+                self.pause_for(WAIT);
+                if !stays() || !is_left() || self.first.polls() != before {
+                    break;
+                }
+                while see() {}
             }
         }
     }
@@ -492,9 +529,6 @@ impl Device for Routes {
     }
 
     fn sleep(&self, limit: Duration, is_idle: &dyn Fn() -> bool) {
-        if self.opened.load(Ordering::Relaxed) == 0 {
-            return self.first.sleep(limit, is_idle);
-        }
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         if self.has_pause.load(Ordering::SeqCst) {
             self.call_keepers();
@@ -794,6 +828,32 @@ mod tests {
         routes.leave();
     }
 
+    /// While nobody polls, as if all computed, and while somebody sleeps there, whose business it is.
+    #[test]
+    fn the_first_device_is_kept_while_nobody_is_in_it() {
+        let network = Network::new(2, Conditions::calm(1));
+        let (routes, notes) = (Routes::from(network.device(0)), Notes::default());
+        let count = || notes.0.lock().unwrap().len();
+        let other = network.device(1);
+        std::thread::scope(|scope| {
+            scope.spawn(|| routes.keep(0, &|| routes.poll_for_keeper(&notes), &|| true));
+            for number in 0..20 {
+                other.send(0, Channel::PointToPoint, b"hello", b"").expect("room");
+                while count() == number {
+                    // Every other one is another thread's, or the keeper's if it is faster.
+                    if number % 2 == 0 {
+                        std::thread::yield_now();
+                    } else {
+                        routes.sleep(Duration::from_millis(1), &|| count() == number);
+                        routes.poll(&notes);
+                    }
+                }
+            }
+            routes.leave();
+        });
+        assert_eq!(notes.take(), vec!["hello from 1"; 20]);
+    }
+
     #[test]
     fn who_sleeps_is_woken_by_an_added_device() {
         let (old, new) = (Network::new(1, Conditions::calm(1)), Network::new(2, Conditions::calm(2)));
@@ -812,7 +872,7 @@ mod tests {
         }
         let waker: &'static Waker = Box::leak(Box::new(Waker(Notes::default(), nodes.into())));
         Channel::ALL.iter().for_each(|&channel| nodes.serve(channel, waker));
-        nodes.keep(|poll| poll()).expect("a thread");
+        nodes.keep(|poll| poll(), 1).expect("a thread");
         nodes.add(new.device(0), &[1], &[0]);
         let other = new.device(1);
         for number in 0..100 {

@@ -200,6 +200,7 @@ settings! {
     NET_TIMEOUT "net-timeout" Kind::Number(1, 86_400), 20, "After how many seconds without an answer another host is lost";
     NET_EAGER "net-eager" Kind::Bytes(KIB, MIB), 64 * KIB, "The longest message between hosts that is copied when it is sent";
     NET_CONGESTION "net-congestion" Kind::Text, 0, "How connections between hosts avoid congestion, by the kernel's names; if none, as the system does, but not by bbr";
+    NET_THREADS "net-threads" Kind::Number(0, 64), 1, "How many threads wait for other hosts while all ranks compute; 0, and where cores are few: one looks now and then";
     NET_STRIPES "net-stripes" Kind::Number(0, 8), 0, "Over how many connections a long message to another host goes; 0: over one per interface that leads there";
     NET_COUNTS "net-counts" Kind::Choice(&["off", "on"]), 0, "Say when the job has ended how many messages its hosts have sent to each other";
     SIMD "simd" Kind::Choice(&["auto", "baseline", "avx2", "avx512"]), 0, "The vector instructions that reductions use at most, where the processor has them";
