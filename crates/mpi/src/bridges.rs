@@ -183,8 +183,8 @@ fn from_bytes<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T> {
 /// What the ranks of a side on one node process have in common.
 struct Attempt {
     known: OnceLock<(Tie, Vec<bool>)>,
-    made: OnceLock<Result<Made>>,
-    linked: OnceLock<Result<Tie>>,
+    /// The new ways.
+    linked: OnceLock<Tie>,
 }
 
 /// Attempts by their number and side, and how many ranks have yet to join them.
@@ -197,10 +197,7 @@ impl Attempt {
     fn join(number: u64, is_left: bool, ranks: usize) -> Arc<Self> {
         let mut guard = ATTEMPTS.lock();
         let attempts = guard.get_or_insert_default();
-        let fresh = || {
-            let attempt = Self { known: OnceLock::new(), made: OnceLock::new(), linked: OnceLock::new() };
-            (Arc::new(attempt), ranks)
-        };
+        let fresh = || (Arc::new(Self { known: OnceLock::new(), linked: OnceLock::new() }), ranks);
         let (attempt, missing) = attempts.entry((number, is_left)).or_insert_with(fresh);
         *missing -= 1;
         let (attempt, is_last) = (attempt.clone(), *missing == 0);
@@ -257,8 +254,13 @@ pub(crate) fn build(
         .ok_or_else(|| Error::new(MPI_ERR_PORT, "the other side says what makes no sense"))?;
 
     let secret = if needs.any_between_hosts() { Some(shore.confide()?) } else { None };
-    let papers = if needs.any() { papers(&shore, &attempt, &needs, &speaker, mine)? } else { Vec::new() };
+    // One rank of each node process sees to its ways; the others wait for it where all look how far they got.
+    let rank = local.values.rank as usize;
+    let speaks = mine.members.get(rank).is_some_and(|&(place, _)| speaker(place as usize) == rank);
+    let made = (speaks && needs.any()).then(|| needs.make(is_left));
+    let papers = if needs.any() { papers(&shore, made.as_ref(), &speaker, mine)? } else { Vec::new() };
 
+    let mut failure = None;
     loop {
         let offers = shore.swap(|| match is_left {
             true => {
@@ -268,16 +270,21 @@ pub(crate) fn build(
             false => Ok(Vec::new()),
         })?;
         let Offer { context, agreement } = from_bytes(&offers[0])?;
-        let linked = attempt.linked.get_or_init(|| match attempt.made.get() {
-            Some(Ok(made)) => needs.link(is_left, made, &papers, secret),
-            Some(Err(error)) => Err(error.clone()),
-            None => Ok(Tie::default()),
-        });
+        if let (Some(made), None, None) = (&made, attempt.linked.get(), &failure) {
+            let linked = match made {
+                Ok(made) => needs.link(is_left, made, &papers, secret),
+                Err(error) => Err(error.clone()),
+            };
+            match linked {
+                Ok(tie) => _ = attempt.linked.set(tie),
+                Err(error) => failure = Some(error),
+            }
+        }
         let is_claimed = contexts::claim(context, agreement);
-        let own_state = match (linked, is_claimed) {
-            (Err(_), _) => FAILED,
-            (Ok(_), false) => TAKEN,
-            (Ok(_), true) => DONE,
+        let own_state = match (&failure, is_claimed) {
+            (Some(_), _) => FAILED,
+            (None, false) => TAKEN,
+            (None, true) => DONE,
         };
         let worst = agree_on_worst(&shore, own_state);
         if !matches!(worst, Ok(DONE)) && is_claimed {
@@ -302,7 +309,7 @@ pub(crate) fn build(
             }
             TAKEN => {}
             _ => {
-                return Err(linked.as_ref().err().cloned().unwrap_or_else(|| {
+                return Err(failure.unwrap_or_else(|| {
                     Error::new(MPI_ERR_INTERN, "another process cannot take part; it says why")
                 }));
             }
@@ -310,17 +317,15 @@ pub(crate) fn build(
     }
 }
 
-/// Makes what the other side needs of this node process, and returns what all have made.
+/// Tells all what a rank has made for its node process, if it has, and returns what all have made.
 fn papers(
     shore: &Shore<'_>,
-    attempt: &Attempt,
-    needs: &Needs,
+    made: Option<&Result<Made>>,
     speaker: &dyn Fn(usize) -> usize,
     mine: &Side,
 ) -> Result<Vec<Paper>> {
-    let made = attempt.made.get_or_init(|| needs.make(shore.is_left));
     // Who could not make it says so when all look how far they got.
-    let own = made.as_ref().map(|made| made.paper.clone()).unwrap_or_default();
+    let own = made.and_then(|made| made.as_ref().ok()).map(|made| made.paper.clone()).unwrap_or_default();
     let all = gather(shore.local, &to_bytes(&own)?)?;
     let row = |node: usize| from_bytes::<Paper>(&all[speaker(node)]);
     let rows = shore.swap(|| to_bytes(&(0..mine.nodes.len()).map(row).collect::<Result<Vec<_>>>()?))?;

@@ -4,17 +4,27 @@
 //! Node processes have a number among those of both sides, the left ones first. The first on a host makes the memory that the
 //! others there fetch at its door; each that needs a way to another host listens. What that comes to, its [`Paper`], all
 //! learn. The network's secret is drawn for this meeting, and no process uses it for anything else.
+//!
+//! Over a network all greet each other before they go on. So a host that cannot be reached is an error of the call that
+//! connects; and there is a connection whose end tells of a process's end, also to who only waits for it.
 
 use crate::host::host;
 use crate::nodes;
 use crate::strangers::{self, NodeIdentity, NodeProcess, Tie, system};
 use serde::{Deserialize, Serialize};
-use weft_base::constants::MPI_ERR_INTERN;
+use std::time::{Duration, Instant};
+use weft_base::constants::{MPI_ERR_INTERN, MPI_ERR_PORT};
 use weft_base::{Error, Result};
 use weft_door::Ticket;
 use weft_local::{Options, Segment, SegmentDevice};
 use weft_net_tcp::{Card, Listener, Machine, NetConfig, Secret};
 use weft_sync::Lock;
+use weft_transport::{Arriving, Channel, Device, Handler, Node, Placement};
+
+/// How long the others may take until they are connected.
+const GREETING: Duration = Duration::from_secs(30);
+/// How long a look at the network sleeps in which nothing has happened.
+const GLANCE: Duration = Duration::from_millis(1);
 
 /// Which node processes of one side need a new way to which of the other.
 pub(crate) struct Needs {
@@ -169,10 +179,65 @@ impl Needs {
             let refused = |error| system(MPI_ERR_INTERN, "a network to the other side", &error);
             book[own.slot] = listener.card();
             let device = listener.join(own.slot as u32, book, secret.ok_or_else(not_made)?);
+            let device = device.map_err(refused)?;
+            greet(&device, &far)?;
             let met: Vec<_> = far.iter().map(|&slot| (slot as u32, self.nodes[slot].clone())).collect();
-            tie.add(strangers::meet(Box::new(device.map_err(refused)?), &met)?);
+            tie.add(strangers::meet(Box::new(device), &met)?);
         }
         Ok(tie)
+    }
+}
+
+/// Those that are waited for, and who is lost.
+struct Greetings {
+    missing: Lock<Vec<Node>>,
+    loss: Lock<Option<String>>,
+}
+
+impl Handler for Greetings {
+    fn arrive(&self, message: Arriving<'_>) -> Placement {
+        self.missing.lock().retain(|&node| node != message.from);
+        Placement::Taken
+    }
+
+    fn placed(&self, _from: Node, _channel: Channel, _token: u64) {}
+
+    fn sent(&self, _to: Node, _channel: Channel, _token: u64) {}
+
+    fn lost(&self, _peer: Node, reason: &str) {
+        self.loss.lock().get_or_insert_with(|| reason.into());
+    }
+}
+
+/// Sends a message to each of the others, and waits for one of each.
+fn greet(device: &dyn Device, others: &[usize]) -> Result {
+    let unreachable = |why: &str| {
+        let text = format!("a process of the other side cannot be reached over the network: {why}");
+        Error::new(MPI_ERR_PORT, text)
+    };
+    let others: Vec<Node> = others.iter().map(|&other| other as Node).collect();
+    for &other in &others {
+        let sent = device.send(other, Channel::PointToPoint, &[], &[]);
+        sent.map_err(|refusal| unreachable(&refusal.to_string()))?;
+    }
+    let greetings = Greetings { missing: Lock::new(others), loss: Lock::default() };
+    let until = Instant::now() + GREETING;
+    loop {
+        let moved = device.poll(&greetings);
+        if greetings.missing.lock().is_empty() {
+            return Ok(());
+        }
+        if let Some(loss) = &*greetings.loss.lock() {
+            return Err(unreachable(loss));
+        }
+        if Instant::now() > until {
+            return Err(unreachable("it does not answer"));
+        }
+        if !moved {
+            device.sleep(GLANCE, &|| true);
+        }
+        // What the others wait for may be another rank's business here.
+        weft_sched::yield_now();
     }
 }
 
