@@ -191,8 +191,19 @@ pub struct Commission {
     pub wish: u64,
     /// What to start.
     pub spawn: Spawn,
+    /// What holds for it because of where it comes from.
+    pub heritage: Heritage,
+}
+
+/// What a job leaves to those that its ranks start.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+pub struct Heritage {
     /// Options that hold for all programs, as on the command line.
     pub options: Vec<OsString>,
+    /// Options that say on which hosts programs run that name none.
+    pub hosts: Vec<OsString>,
+    /// How many ranks there are on hosts already.
+    pub taken: Vec<(String, u32)>,
 }
 
 /// One program of a [`Spawn`].
@@ -234,6 +245,9 @@ pub enum Request {
         wish: u64,
         /// How many processes run each program, or why nothing was started.
         outcome: Result<Vec<u32>, String>,
+        /// How many there are on which host.
+        #[serde(default)]
+        hosts: Vec<(String, u32)>,
     },
     /// A job that was started has ended before it connected to those who have started it.
     NotMet {

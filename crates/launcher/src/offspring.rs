@@ -16,7 +16,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use weft_base::job::{Commission, Request, SPAWNED, Spawn, SpawnBlock};
+use weft_base::job::{Commission, Heritage, Request, SPAWNED, Spawn, SpawnBlock};
 
 /// A job that a rank has started.
 struct Started {
@@ -41,18 +41,23 @@ struct Started {
     is_connected: bool,
     /// Nothing could be started, and whoever wanted it knows.
     is_refused: bool,
+    /// How many ranks it has on which host.
+    hosts: Vec<(String, u32)>,
 }
 
 /// The jobs that the ranks of a job have started.
 #[derive(Default)]
 pub struct Offspring {
-    /// What of the command line holds for them, too.
-    options: Vec<OsString>,
+    /// What of this job holds for them, too.
+    heritage: Heritage,
     jobs: Vec<Started>,
 }
 
-/// What is to be started, the options for jobs that start from it, and, for a spawned job, whom to answer.
-pub type Task = (Plan, Vec<OsString>, Option<Answer>);
+/// What is to be started, what it leaves to jobs that start from it, and, for a spawned job, whom to answer.
+pub type Task = (Plan, Heritage, Option<Answer>);
+
+/// How many processes run each program, and how many there are on which host; or why nothing runs.
+pub type Outcome = Result<(Vec<u32>, Vec<(String, u32)>), String>;
 
 /// The codes of jobs that have failed, and answers for node processes.
 pub type News = (Vec<i32>, Vec<(u32, Request)>);
@@ -94,12 +99,40 @@ pub fn options(line: &CommandLine) -> Vec<OsString> {
         (line.verbose, "--verbose"),
     ];
     options.extend(flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name.into()));
+    let placing = &line.placing;
+    if let Some(number) = placing.policy.per_host {
+        options.extend(["-ppn".into(), number.to_string().into()]);
+    }
+    let flags = [(placing.policy.round_robin, "-rr"), (placing.policy.strict, "--nooversubscribe")];
+    options.extend(flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name.into()));
+    for (value, name) in [(&placing.launcher, "--launcher"), (&placing.launcher_exec, "--launcher-exec")] {
+        options.extend(value.iter().flat_map(|value| [name.into(), value.clone()]));
+    }
     options
 }
 
+/// Info keys by which programs, ours and those written for other MPIs, say where processes run; the option for each.
+const PLACES: [(&str, &str); 6] = [
+    ("host", "-hosts"),
+    ("hosts", "-hosts"),
+    ("add-host", "-hosts"),
+    ("hostfile", "-hostfile"),
+    ("add-hostfile", "-hostfile"),
+    ("map_by", "--map-by"),
+];
+
+/// Returns the option for an info key that says where processes run.
+fn option_of_place(key: &str) -> Option<&'static str> {
+    PLACES.into_iter().find(|(known, _)| *known == key).map(|(_, option)| option)
+}
+
 /// Makes the command line of one program.
-fn block(options: &[OsString], block: &SpawnBlock) -> Result<CommandLine, Stop> {
-    let mut words = options.to_vec();
+fn block(heritage: &Heritage, block: &SpawnBlock) -> Result<CommandLine, Stop> {
+    let mut words = heritage.options.clone();
+    let options = block.info.iter().filter_map(|(key, _)| option_of_place(key));
+    if !options.into_iter().any(|option| option.starts_with("-host")) {
+        words.extend(heritage.hosts.iter().cloned());
+    }
     words.extend(["-n".into(), block.ranks.to_string().into()]);
     for (key, value) in &block.info {
         let option = match key.as_str() {
@@ -110,7 +143,10 @@ fn block(options: &[OsString], block: &SpawnBlock) -> Result<CommandLine, Stop> 
             "file" => "-file",
             "mpi_initial_errhandler" => "-initial-errhandler",
             "mpi_memory_alloc_kinds" => "-memory-alloc-kinds",
-            _ => continue,
+            key => match option_of_place(key) {
+                Some(option) => option,
+                None => continue,
+            },
         };
         words.extend([option.into(), value.into()]);
     }
@@ -133,14 +169,18 @@ fn block(options: &[OsString], block: &SpawnBlock) -> Result<CommandLine, Stop> 
 }
 
 /// Plans what was commissioned.
-fn plan_of(options: &[OsString], blocks: &[SpawnBlock]) -> Result<(Plan, Vec<OsString>), Stop> {
-    let mut lines = blocks.iter().map(|spawned| block(options, spawned));
+fn plan_of(heritage: &Heritage, blocks: &[SpawnBlock]) -> Result<(Plan, Heritage), Stop> {
+    let mut lines = blocks.iter().map(|spawned| block(heritage, spawned));
     let mut line = lines.next().ok_or_else(|| Stop::new(1, "no program was named"))??;
     for more in lines {
         line.blocks.extend(more?.blocks);
     }
-    let inherited = self::options(&line);
-    Ok((plan::plan(line)?, inherited))
+    let options = self::options(&line);
+    let plan = plan::plan(line, &heritage.taken)?;
+    // Where a program of one job was to run is nothing to the jobs that its ranks start.
+    let hosts = if heritage.hosts.is_empty() { &plan.hosts } else { &heritage.hosts }.clone();
+    let left = Heritage { options, hosts, taken: plan.taken.clone() };
+    Ok((plan, left))
 }
 
 /// Reads what to start, if this `mpirun` was started to start a spawned job; returns the plan, the options for jobs that
@@ -165,19 +205,20 @@ pub fn commissioned() -> Option<Result<Task, Stop>> {
         Ok(Ok(commission)) => commission,
         _ => return Some(Err(Stop::new(1, "what is to be started makes no sense; install weft again"))),
     };
-    let Commission { id, wish, spawn, options } = commission;
+    let Commission { id, wish, spawn, heritage } = commission;
     let mut answer = Answer { socket, wish, port: spawn.port.clone() };
-    let planned = plan_of(&options, &spawn.blocks).or_else(|stop| {
+    let planned = plan_of(&heritage, &spawn.blocks).or_else(|stop| {
         // A program that cannot be threads is not to share processes either.
+        let options = &heritage.options;
         let place = options.iter().position(|option| option == "--ranks-per-process").ok_or(stop)?;
-        let others = [&options[..place], &options[place + 2..]].concat();
-        plan_of(&others, &spawn.blocks)
+        let options = [&options[..place], &options[place + 2..]].concat();
+        plan_of(&Heritage { options, ..heritage.clone() }, &spawn.blocks)
     });
     Some(match planned {
-        Ok((mut plan, options)) => {
+        Ok((mut plan, left)) => {
             plan.errand.job.id = id;
             plan.errand.job.parent = Some(spawn.port);
-            Ok((plan, options, Some(answer)))
+            Ok((plan, left, Some(answer)))
         }
         Err(stop) => {
             answer.give(Err(stop.message.trim_end().to_owned()));
@@ -187,9 +228,13 @@ pub fn commissioned() -> Option<Result<Task, Stop>> {
 }
 
 impl Answer {
-    /// Says that the programs run, each as so many processes, or why nothing does.
-    pub fn give(&mut self, outcome: Result<Vec<u32>, String>) {
-        self.say(&Request::Spawned { wish: self.wish, outcome });
+    /// Says that the programs run, or why nothing does.
+    pub fn give(&mut self, outcome: Outcome) {
+        let (outcome, hosts) = match outcome {
+            Ok((ranks, hosts)) => (Ok(ranks), hosts),
+            Err(why) => (Err(why), Vec::new()),
+        };
+        self.say(&Request::Spawned { wish: self.wish, outcome, hosts });
     }
 
     /// Says that the programs have ended before they connected to those who wait for them.
@@ -237,16 +282,18 @@ fn start(program: PathBuf, commission: &Commission) -> std::io::Result<(Child, U
 }
 
 impl Offspring {
-    /// Prepares for jobs to which these options apply.
-    pub fn new(options: Vec<OsString>) -> Self {
-        Self { options, jobs: Vec::new() }
+    /// Prepares for jobs that inherit so much.
+    pub fn new(heritage: Heritage) -> Self {
+        Self { heritage, jobs: Vec::new() }
     }
 
     /// Starts what a rank of node process `from` wants. Returns the answer if there is one already: that it cannot be.
     pub fn begin(&mut self, from: u32, wish: u64, spawn: Spawn) -> Option<Request> {
         let id = plan::number_of_job();
         let port = spawn.port.clone();
-        let commission = Commission { id, wish, spawn, options: self.options.clone() };
+        let mut heritage = self.heritage.clone();
+        heritage.taken.extend(self.jobs.iter().flat_map(|job| job.hosts.iter().cloned()));
+        let commission = Commission { id, wish, spawn, heritage };
         match std::env::current_exe().and_then(|program| start(program, &commission)) {
             Ok((child, socket)) => {
                 self.jobs.push(Started {
@@ -263,12 +310,13 @@ impl Offspring {
                     has_met: false,
                     is_connected: true,
                     is_refused: false,
+                    hosts: Vec::new(),
                 });
                 None
             }
             Err(error) => {
                 let outcome = Err(format!("mpirun cannot start another for the new job: {error}"));
-                Some(Request::Spawned { wish, outcome })
+                Some(Request::Spawned { wish, outcome, hosts: Vec::new() })
             }
         }
     }
@@ -298,12 +346,15 @@ impl Offspring {
         }
         let lost = || "the mpirun of the new job has ended without an answer".to_owned();
         if job.is_silent && !job.is_answered && said.is_empty() {
-            said.push(Request::Spawned { wish: job.wish, outcome: Err(lost()) });
+            said.push(Request::Spawned { wish: job.wish, outcome: Err(lost()), hosts: Vec::new() });
         } else if job.is_silent && !job.has_met && !job.is_refused && said.is_empty() {
             said.push(Request::NotMet { port: job.port.clone(), reason: lost() });
         }
         for request in &said {
             job.is_answered = true;
+            if let Request::Spawned { hosts, .. } = request {
+                job.hosts.clone_from(hosts);
+            }
             if matches!(request, Request::Spawned { outcome: Err(_), .. } | Request::NotMet { .. }) {
                 job.is_refused = true;
                 job.is_connected = false;

@@ -33,6 +33,12 @@ pub struct Plan {
     pub findings_fail: bool,
     /// The parts of the installation.
     pub installation: Installation,
+    /// Options that say on which hosts jobs run that ranks start.
+    pub hosts: Vec<OsString>,
+    /// How many ranks the job has on which host.
+    pub own_ranks: Vec<(String, u32)>,
+    /// Likewise, those of other jobs included that were there before.
+    pub taken: Vec<(String, u32)>,
 }
 
 type Environment = BTreeMap<OsString, OsString>;
@@ -146,8 +152,13 @@ fn is_own(name: &str, own: &str) -> bool {
     ["localhost", "127.0.0.1", "::1", own].contains(&name) || !is_address && short(name) == short(own)
 }
 
-/// Places the ranks of all programs on their hosts.
-fn place(line: &CommandLine, lists: &[Vec<Host>], blocks: &[job::Block]) -> Result<Placed, Stop> {
+/// Places the ranks of all programs on their hosts, where others have some slots already.
+fn place(
+    line: &CommandLine,
+    lists: &[Vec<Host>],
+    blocks: &[job::Block],
+    taken: &[(String, u32)],
+) -> Result<Placed, Stop> {
     let policy = line.placing.policy;
     let mut hosts: Vec<Host> = lists.first().cloned().unwrap_or_default();
     let total = blocks.iter().map(|block| block.ranks).sum::<u32>();
@@ -169,7 +180,7 @@ fn place(line: &CommandLine, lists: &[Vec<Host>], blocks: &[job::Block]) -> Resu
     for (index, block) in blocks.iter().enumerate() {
         // Programs that share a list go on where the one before ended.
         if dealer.as_ref().is_none_or(|(of, _)| lists[*of] != lists[index]) {
-            dealer = Some((index, Dealer::new(&lists[index], policy)));
+            dealer = Some((index, Dealer::new(&lists[index], policy, taken)));
         }
         let Some((_, dealer)) = &mut dealer else { continue };
         let dealt = dealer.deal(block.ranks).map_err(Stop::usage)?;
@@ -316,11 +327,36 @@ pub fn number_of_job() -> u64 {
     u128::from_ne_bytes(weft_sys::local_socket::random().unwrap_or_default()) as u64
 }
 
-/// Settles everything that needs no process yet.
+/// Returns the options that name a job's hosts for those that its ranks start; none where the environment does.
+fn options_of_hosts(line: &CommandLine, placed: &Placed) -> Vec<OsString> {
+    let mut given: Vec<&HostsFrom> = line.blocks.iter().filter_map(|block| block.hosts.as_ref()).collect();
+    given.dedup();
+    let is_used = |number: usize| placed.seats.iter().any(|seat| seat.host as usize == number);
+    let listed = |is_in: &dyn Fn(usize) -> bool| {
+        let hosts = placed.hosts.iter().enumerate().filter(|(number, _)| is_in(*number));
+        let names: Vec<String> = hosts.map(|(_, host)| host.written()).collect();
+        vec!["-hosts".into(), names.join(",").into()]
+    };
+    match given.as_slice() {
+        [] if line.placing.rank_file.is_some() => listed(&is_used),
+        [] => Vec::new(),
+        [HostsFrom::List(text)] => vec!["-hosts".into(), text.into()],
+        [HostsFrom::File(name)] => vec!["-hostfile".into(), name.into()],
+        _ => listed(&|_| true),
+    }
+}
+
+/// Counts the ranks on each host.
+fn count_ranks(job: &job::Job, sites: &[Site]) -> Vec<(String, u32)> {
+    let ranks = |site: &Site| site.nodes.iter().map(|node| job.ranks_of(node.number).len() as u32).sum();
+    sites.iter().map(|site| (site.name.clone(), ranks(site))).collect()
+}
+
+/// Settles everything that needs no process yet; so many ranks are on hosts already.
 ///
 /// # Errors
 /// Says what stands in the way, and the remedy.
-pub fn plan(line: CommandLine) -> Result<Plan, Stop> {
+pub fn plan(line: CommandLine, taken: &[(String, u32)]) -> Result<Plan, Stop> {
     let installation = Installation::find().map_err(|error| Stop::new(1, error))?;
     let settings = settings::settle(&installation, line.settings.clone())?;
     let environment = common_environment(&line);
@@ -344,7 +380,8 @@ pub fn plan(line: CommandLine) -> Result<Plan, Stop> {
             [text].into_iter().chain(reasons).collect::<Vec<_>>().join("\n  "),
         ));
     }
-    let placed = place(&line, &lists, &blocks)?;
+    let placed = place(&line, &lists, &blocks, taken)?;
+    let hosts = options_of_hosts(&line, &placed);
     let mut job = job::Job {
         version: env!("CARGO_PKG_VERSION").into(),
         blocks,
@@ -396,6 +433,8 @@ pub fn plan(line: CommandLine) -> Result<Plan, Stop> {
         );
         output = None;
     }
+    let own_ranks = count_ranks(&job, &sites);
+    let taken = [taken, &own_ranks].concat();
     let errand = Errand {
         job,
         environments: environments.into_iter().map(|environment| environment.into_iter().collect()).collect(),
@@ -405,7 +444,7 @@ pub fn plan(line: CommandLine) -> Result<Plan, Stop> {
         silence: Duration::from_secs(settings.number(&HEARTBEAT)),
         width: settings.number(&LAUNCH_WIDTH) as usize,
     };
-    Ok(Plan { errand, own_host, output, timeout, installation, findings_fail })
+    Ok(Plan { errand, own_host, output, timeout, installation, findings_fail, hosts, own_ranks, taken })
 }
 
 /// Lets ranks of other hosts run where `mpirun` was called, too.

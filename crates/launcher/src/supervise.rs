@@ -152,7 +152,8 @@ pub fn run(plan: Plan, offspring: Offspring, mut answer: Option<Answer>) -> Resu
     };
     let mut branches = Vec::new();
     for sites in errand::divide(distant, errand.width) {
-        branches.push(Branch::start(&errand.part(sites))?);
+        let branch = Branch::start(&errand.part(sites));
+        branches.push(branch.inspect_err(|stop| refuse(&mut answer, stop))?);
     }
     let mut own_part: Errand = errand.part(here);
     own_part.fit();
@@ -160,7 +161,7 @@ pub fn run(plan: Plan, offspring: Offspring, mut answer: Option<Answer>) -> Resu
     let started = spawn::start(&own_part, &plan.installation, streams);
     let mut nodes = started.inspect_err(|stop| refuse(&mut answer, stop))?;
     let ranks = || errand.job.blocks.iter().map(|block| block.ranks).collect();
-    answer.iter_mut().for_each(|answer| answer.give(Ok(ranks())));
+    answer.iter_mut().for_each(|answer| answer.give(Ok((ranks(), plan.own_ranks.clone()))));
     let forwarder = match &plan.output {
         None if branches.is_empty() => None,
         output => Some(Forwarder::start(&output.clone().unwrap_or_default(), &speakers, &mut nodes)?),
@@ -341,7 +342,7 @@ impl Supervisor<'_> {
             wire::Kind::Taken => self.input.room += frame.value.max(0) as usize,
             wire::Kind::Failed => {
                 if self.code.is_none() {
-                    say!("mpirun: {}", frame.text());
+                    self.blame(frame.text());
                 }
                 self.gone(branch, frame.number);
                 self.settle(frame.value, GRACE);
@@ -376,7 +377,7 @@ impl Supervisor<'_> {
             .map(|reached| reached.name.clone());
         if self.code.is_none() {
             let word = if ranks.len() == 1 { "rank" } else { "ranks" };
-            say!("mpirun: host {} ({word} {}): {why}", name.unwrap_or_default(), intervals(&ranks));
+            self.blame(format!("host {} ({word} {}): {why}", name.unwrap_or_default(), intervals(&ranks)));
         }
         self.settle(1, GRACE);
     }

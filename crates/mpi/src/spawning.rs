@@ -19,8 +19,23 @@ use weft_base::{Error, In, Out, Result, abi};
 use weft_door::Line;
 
 /// The info keys of spawning that mean something here; others are ignored, as the standard wants.
-const KEYS: [&str; 8] =
-    ["wdir", "path", "soft", "arch", "file", "mpi_initial_errhandler", "mpi_memory_alloc_kinds", "env"];
+const KEYS: [&str; 14] = [
+    "host",
+    "arch",
+    "wdir",
+    "path",
+    "file",
+    "soft",
+    "mpi_initial_errhandler",
+    "mpi_memory_alloc_kinds",
+    // Not the standard's: what to set in the environment, and what programs for other MPIs say of hosts.
+    "env",
+    "hosts",
+    "add-host",
+    "hostfile",
+    "add-hostfile",
+    "map_by",
+];
 
 fn text(string: In<c_char>, name: &str) -> Result<OsString> {
     Ok(OsString::from_vec(strings::bytes(&strings::read(string, name)?)))

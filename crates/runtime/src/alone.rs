@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use weft_base::constants::MPI_ERR_SPAWN;
-use weft_base::job::{Commission, Request, SPAWNED, Spawn};
+use weft_base::job::{Commission, Heritage, Request, SPAWNED, Spawn};
 use weft_base::{Error, Result};
 
 /// Returns the `mpirun` beside the library, or else the name to look for in `PATH`.
@@ -50,7 +50,8 @@ pub fn spawn(spawn: Spawn) -> Result<Vec<u32>> {
     unsafe { command.pre_exec(prepare) };
     let mut child = command.spawn().map_err(refused)?;
     drop(far);
-    let commission = Commission { id: weft_mpi::host::number_of_job(), wish: 0, spawn, options: Vec::new() };
+    let (id, heritage) = (weft_mpi::host::number_of_job(), Heritage::default());
+    let commission = Commission { id, wish: 0, spawn, heritage };
     let mut line = serde_json::to_vec(&commission).map_err(|error| refused(error.into()))?;
     line.push(b'\n');
     near.write_all(&line).map_err(refused)?;

@@ -39,7 +39,7 @@ pub fn make(control: &Control, spawn: Spawn) -> Result<Vec<u32>> {
 
 /// Takes an answer to a wish; gives back what is none.
 pub fn answered(request: Request) -> Option<Request> {
-    let Request::Spawned { wish, outcome } = request else { return Some(request) };
+    let Request::Spawned { wish, outcome, .. } = request else { return Some(request) };
     let found = OPEN.lock().as_mut().and_then(|open| open.remove(&wish));
     if let Some(wish) = found {
         *wish.outcome.lock() = Some(outcome);

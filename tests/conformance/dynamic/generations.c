@@ -1,5 +1,5 @@
 // Children start children of their own; grandparents and grandchildren meet through those between.
-// weft-test: among=host ranks=1,2
+// weft-test: ranks=1,2
 #include "family.h"
 
 int main(int argc, char **argv) {

@@ -1,6 +1,6 @@
 // Jobs that connect and part again and again, and jobs that are spawned and let go of one after the other, leave neither
 // mappings nor descriptors in those who stay. More rounds: PARTING_ROUNDS=200.
-// weft-test: among=host ranks=1,3
+// weft-test: ranks=1,3
 #include "family.h"
 
 #include <dirent.h>

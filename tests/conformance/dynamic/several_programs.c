@@ -1,5 +1,5 @@
 // Two programs in one spawn: places, arguments, directories, numbers of applications; every rank's own children.
-// weft-test: among=host ranks=1,2
+// weft-test: ranks=1,2
 #include "family.h"
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // A program starts itself one to four times; parents and children exchange messages, reduce, merge, and part.
-// weft-test: among=host ranks=1,2,3
+// weft-test: ranks=1,2,3
 #include "family.h"
 
 int main(int argc, char **argv) {

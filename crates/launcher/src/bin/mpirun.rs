@@ -1,17 +1,20 @@
 //! `mpirun`: starts a job, shows its reports, and ends with its exit code.
 
+use weft_base::job::Heritage;
 use weft_launcher::flags::Stop;
 use weft_launcher::offspring::{self, Offspring};
 use weft_launcher::{agent, flags, plan, supervise};
 
 fn run(arguments: Vec<std::ffi::OsString>) -> Result<i32, Stop> {
     if let Some(commissioned) = offspring::commissioned() {
-        let (plan, options, answer) = commissioned?;
-        return supervise::run(plan, Offspring::new(options), answer);
+        let (plan, heritage, answer) = commissioned?;
+        return supervise::run(plan, Offspring::new(heritage), answer);
     }
     let line = flags::parse(arguments)?;
     let options = offspring::options(&line);
-    supervise::run(plan::plan(line)?, Offspring::new(options), None)
+    let plan = plan::plan(line, &[])?;
+    let heritage = Heritage { options, hosts: plan.hosts.clone(), taken: plan.taken.clone() };
+    supervise::run(plan, Offspring::new(heritage), None)
 }
 
 fn main() {

@@ -29,6 +29,15 @@ impl Host {
         Self { name: name.into(), slots: None, max_slots: None }
     }
 
+    /// Writes it as [`list::parse`] reads it; a limit of its own is left out.
+    pub fn written(&self) -> String {
+        match (self.slots, self.name.contains(':')) {
+            (Some(slots), true) => format!("[{}]:{slots}", self.name),
+            (Some(slots), false) => format!("{}:{slots}", self.name),
+            (None, _) => self.name.clone(),
+        }
+    }
+
     /// Returns the name without user.
     pub fn short(&self) -> &str {
         self.name.rsplit('@').next().unwrap_or_default()
@@ -122,6 +131,13 @@ mod tests {
             &"a".repeat(LONGEST_NAME + 1),
         ] {
             assert!(check_name(name).is_err(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn hosts_are_read_as_they_were_written() {
+        for text in ["a", "me@b:3", "[fe80::1]:4", "fe80::1"] {
+            assert_eq!(list::parse(text).unwrap()[0].written(), text);
         }
     }
 

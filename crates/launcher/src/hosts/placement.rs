@@ -2,7 +2,7 @@
 //!
 //! Hosts are filled in passes. In one pass each host takes as many ranks as it has slots; ranks left over begin another pass,
 //! because ranks that are threads may well outnumber processors. `max_slots` holds over all passes. Where nobody has
-//! said how many slots a host has, ranks are spread evenly.
+//! said how many slots a host has, ranks are spread evenly. Ranks that another job has there take slots of the first passes.
 
 use super::Host;
 
@@ -25,14 +25,25 @@ pub struct Dealer<'a> {
     /// Ranks on each host, of this pass and in all.
     pass: Vec<u32>,
     held: Vec<u32>,
+    /// How many were there already.
+    taken: u32,
     /// Where the next rank goes if there is room.
     next: usize,
 }
 
 impl<'a> Dealer<'a> {
-    /// Begins with empty hosts.
-    pub fn new(hosts: &'a [Host], policy: Policy) -> Self {
-        Self { hosts, policy, pass: vec![0; hosts.len()], held: vec![0; hosts.len()], next: 0 }
+    /// Begins with hosts that are empty but for so many ranks on those named here.
+    pub fn new(hosts: &'a [Host], policy: Policy, taken: &[(String, u32)]) -> Self {
+        let there = |host: &Host| taken.iter().filter(|(name, _)| *name == host.name).map(|(_, n)| *n).sum();
+        let held: Vec<u32> = hosts.iter().map(there).collect();
+        let is_counted = policy.per_host.is_some() || hosts.iter().any(|host| host.slots.is_some());
+        let begun = |(host, &held): (&Host, &u32)| match policy.per_host.or(host.slots).unwrap_or(1) {
+            share if is_counted && held > 0 => (held - 1) % share + 1,
+            _ => 0,
+        };
+        let pass = hosts.iter().zip(&held).map(begun).collect();
+        let taken = held.iter().sum();
+        Self { hosts, policy, pass, held, taken, next: 0 }
     }
 
     /// Returns the host of each of the next `ranks` ranks.
@@ -100,8 +111,9 @@ impl<'a> Dealer<'a> {
                 )
             }
             _ => format!(
-                "{ranks} ranks for {slots} slots on {} hosts; leave --nooversubscribe out or name more hosts",
-                self.hosts.len()
+                "{ranks} ranks for {slots} slots on {} hosts{}; leave --nooversubscribe out or name more hosts",
+                self.hosts.len(),
+                if self.taken > 0 { format!(", of which {} are taken", self.taken) } else { String::new() }
             ),
         }
     }
@@ -129,7 +141,7 @@ mod tests {
     }
 
     fn dealt(text: &str, policy: Policy, ranks: u32) -> String {
-        match Dealer::new(&hosts(text), policy).deal(ranks) {
+        match Dealer::new(&hosts(text), policy, &[]).deal(ranks) {
             Ok(found) => found.iter().map(u32::to_string).collect(),
             Err(why) => why,
         }
@@ -167,9 +179,32 @@ mod tests {
     }
 
     #[test]
+    fn slots_that_others_have_are_left_to_them() {
+        let block = Policy::default();
+        let strict = Policy { strict: true, ..block };
+        for (text, policy, taken, ranks, expected) in [
+            ("a:2,b:2", block, [("a", 2), ("b", 0)], 2, "11"),
+            ("a:2,b:2", block, [("a", 1), ("b", 1)], 3, "010"),
+            ("a:2,b:2", block, [("a", 2), ("b", 2)], 3, "001"),
+            ("a:2,b:2", block, [("a", 3), ("b", 2)], 2, "00"),
+            ("a,b", block, [("a", 2), ("b", 0)], 2, "01"),
+            ("a slots=2 max_slots=2,b", block, [("a", 2), ("c", 5)], 3, "111"),
+            ("a:2,b:2", strict, [("a", 2), ("b", 1)], 1, "1"),
+            ("a:2,b:2", strict, [("a", 2), ("b", 1)], 2, "for 4 slots on 2 hosts, of which 3 are taken"),
+        ] {
+            let taken = taken.map(|(name, ranks)| (name.to_owned(), ranks));
+            let found = match Dealer::new(&hosts(text), policy, &taken).deal(ranks) {
+                Ok(found) => found.iter().map(u32::to_string).collect(),
+                Err(why) => why,
+            };
+            assert!(found.contains(expected), "{text} {taken:?} {ranks}: {found}");
+        }
+    }
+
+    #[test]
     fn the_next_program_goes_on_where_the_last_one_ended() {
         let hosts = hosts("a:2,b:2");
-        let mut dealer = Dealer::new(&hosts, Policy::default());
+        let mut dealer = Dealer::new(&hosts, Policy::default(), &[]);
         assert_eq!(dealer.deal(1).unwrap(), [0]);
         assert_eq!(dealer.deal(2).unwrap(), [0, 1]);
         assert_eq!(all_slots(&hosts, Policy::default()), 4);
@@ -185,7 +220,7 @@ mod tests {
                 .map(|(i, (slots, most))| Host { name: format!("h{i}"), slots: *slots, max_slots: *most }).collect();
             let policy = Policy { round_robin, per_host, strict: false };
             let room: u64 = hosts.iter().map(|host| host.max_slots.map_or(u64::MAX / 8, u64::from)).sum();
-            let dealt = Dealer::new(&hosts, policy).deal(ranks);
+            let dealt = Dealer::new(&hosts, policy, &[]).deal(ranks);
             prop_assert_eq!(dealt.is_ok(), room >= u64::from(ranks));
             let Ok(dealt) = dealt else { return Ok(()) };
             prop_assert_eq!(dealt.len(), ranks as usize);
