@@ -779,9 +779,9 @@ fn strangers_are_refused_and_do_not_disturb() {
     let devices = devices(2);
     let address = devices[0].addresses_of(0)[0];
     let notes = notes(&devices);
-    let pair = Pair { from: 1, to: 0, lane: CHANNEL.into() };
     let mut silent = Vec::new();
     for number in 0..300u32 {
+        let pair = Pair { from: 1, to: 0, lane: Lane::of_part(number / 4) };
         let mut stranger = TcpStream::connect(address).expect("a listener");
         let (dialler, hello) = Dialler::new(pair, [number as u8; 32]);
         match number % 4 {
@@ -836,11 +836,11 @@ fn a_silent_peer_holds_nobody_up() {
 }
 
 /// What a peer that knows the secret and does not keep to the protocol has sent.
-fn after_handshake(bytes: &[u8]) -> Vec<String> {
+fn after_handshake(lane: Lane, bytes: &[u8]) -> Vec<String> {
     let devices = devices(3);
     let notes = notes(&devices);
     let address = devices[0].addresses_of(0)[0];
-    let pair = Pair { from: 1, to: 0, lane: CHANNEL.into() };
+    let pair = Pair { from: 1, to: 0, lane };
     let mut peer = TcpStream::connect(address).expect("a listener");
     peer.set_nonblocking(true).unwrap();
     let hear = |peer: &mut TcpStream, length: usize| {
@@ -888,14 +888,16 @@ fn a_peer_that_talks_nonsense_is_lost_and_nobody_else() {
         head(Kind::Long, 0, u64::MAX),
         head(Kind::End, 3, 0),
     ];
-    for bytes in malformed {
-        let said = after_handshake(&[&bytes[..], &[1; 200]].concat());
-        assert!(said.len() == 1 && said[0].contains("malformed"), "{bytes:?}: {said:?}");
+    for lane in [CHANNEL.into(), Lane::of_part(1), Lane::of_part(7)] {
+        for bytes in malformed {
+            let said = after_handshake(lane, &[&bytes[..], &[1; 200]].concat());
+            assert!(said.len() == 1 && said[0].contains("malformed"), "{bytes:?}: {said:?}");
+        }
+        let truncated = [&head(Kind::Short, 2, 100)[..], &[1; 50]].concat();
+        let said = after_handshake(lane, &truncated);
+        assert!(said.len() == 1 && said[0].starts_with("lost 1"), "{said:?}");
+        let more = [&head(Kind::End, 0, 0)[..], &head(Kind::Short, 0, 0)].concat();
+        let said = after_handshake(lane, &more);
+        assert!(said.len() == 1 && said[0].contains("after its end"), "{said:?}");
     }
-    let truncated = [&head(Kind::Short, 2, 100)[..], &[1; 50]].concat();
-    let said = after_handshake(&truncated);
-    assert!(said.len() == 1 && said[0].starts_with("lost 1"), "{said:?}");
-    let more = [&head(Kind::End, 0, 0)[..], &head(Kind::Short, 0, 0)].concat();
-    let said = after_handshake(&more);
-    assert!(said.len() == 1 && said[0].contains("after its end"), "{said:?}");
 }
