@@ -415,6 +415,35 @@ fn what_nobody_receives_stays_within_the_limit() {
     assert!(job.is_complete(0, request), "a short message goes at once again");
 }
 
+/// Each part goes its own way, so they come in any order, between other messages, and some of one message before others of it.
+#[test]
+fn parts_of_long_messages_may_come_in_any_order() {
+    for seed in seeds(24) {
+        let _seed = Seed(seed);
+        let mut random = Random::new(seed);
+        let limits = Limits { eager: 64, unexpected: 1 << 20, rings: 0, spins: 0 };
+        let conditions = Conditions { ways: 3, remote_read: false, ..Conditions::random(seed, 2) };
+        let job = Job::new(Places::blocks(2, 1), conditions, limits);
+        let mut sent: Vec<_> = (0..6)
+            .map(|number| content([100, 300_000, 700_001, 1 << 20][random.below(4) as usize], 0, number))
+            .collect();
+        // Some receives are for less, whose sender sends no more, or for more.
+        let mut got: Vec<_> = sent
+            .iter()
+            .map(|data| vec![0; data.len().saturating_add_signed([0, -1, 9][random.below(3) as usize])])
+            .collect();
+        let receives: Vec<_> = got.iter_mut().map(|got| job.irecv(1, 0, 3, dense(got), None)).collect();
+        let sends: Vec<_> =
+            sent.iter_mut().map(|data| job.isend(0, 1, 3, dense(data), None, Mode::Standard)).collect();
+        for (number, (&receive, &send)) in receives.iter().zip(&sends).enumerate() {
+            let length = sent[number].len().min(got[number].len());
+            assert_eq!(job.finish(1, receive).error.is_none(), length == sent[number].len(), "too long");
+            assert!(got[number][..length] == sent[number][..length], "message {number}");
+            assert!(job.finish(0, send).error.is_none());
+        }
+    }
+}
+
 #[test]
 fn a_synchronous_send_waits_for_its_receive() {
     for seed in seeds(40) {

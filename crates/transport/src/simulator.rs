@@ -1,7 +1,7 @@
 //! A network in memory, driven by a seed: for tests of everything above a device.
 //!
 //! Every device of a [`Network`] is a [`Device`]. Messages wait in flows, one per channel and ordered pair of node
-//! processes. A poll is a *step*: the network's clock goes on by one, and the polling process gets a few of the messages
+//! processes, and further ones for parts of long messages ([`Device::start_part`]). A poll is a *step*: the network's clock goes on by one, and the polling process gets a few of the messages
 //! that are due to it, of flows chosen by the seed. So messages of a flow stay in order, and nothing else does. A flow
 //! holds a bounded number of bytes; beyond it, and at random, a message is refused. Long messages arrive piece by piece.
 //! Without threads everything a network does follows from its seed and from the calls made to it; with threads (each
@@ -33,6 +33,8 @@ pub struct Conditions {
     pub refused_percent: u64,
     /// A process that gets something only in one of so many polls.
     pub slow: Option<(Node, u64)>,
+    /// Over how many flows parts of a long message go, at most [`WAYS`].
+    pub ways: u32,
 }
 
 impl Conditions {
@@ -46,6 +48,7 @@ impl Conditions {
             delay: 0,
             refused_percent: 0,
             slow: None,
+            ways: 1,
         }
     }
 
@@ -61,6 +64,7 @@ impl Conditions {
             refused_percent: [0, 0, 10, 50][random.below(4) as usize],
             slow: (random.below(3) == 0)
                 .then(|| (random.below(u64::from(nodes)) as Node, 1 + random.below(20))),
+            ways: 1 + random.below(WAYS.into()) as u32,
         }
     }
 }
@@ -148,7 +152,7 @@ struct Mailbox {
 struct World {
     random: Random,
     step: u64,
-    /// By sender, receiver, channel.
+    /// By sender, receiver, lane: those of the channels first, then further ones for parts.
     flows: Vec<Flow>,
     mailboxes: Vec<Mailbox>,
     /// By pair of processes.
@@ -174,7 +178,21 @@ struct Inner {
 #[derive(Clone)]
 pub struct Network(Arc<Inner>);
 
+/// How many flows there are for parts of long messages between two processes at most, that of the channel included.
+pub const WAYS: u32 = 3;
+
 const CHANNELS: usize = Channel::ALL.len();
+const LANES: usize = CHANNELS + WAYS as usize - 1;
+
+/// Returns whose messages a flow with this number has.
+fn channel_of(lane: usize) -> Channel {
+    Channel::ALL.get(lane).copied().unwrap_or(Channel::PointToPoint)
+}
+
+/// Returns the flows of a channel, by their numbers.
+fn lanes_of(channel: Channel) -> impl Iterator<Item = usize> {
+    (0..LANES).filter(move |&lane| channel_of(lane) == channel)
+}
 
 impl Network {
     /// Creates a network of `nodes` node processes.
@@ -184,7 +202,7 @@ impl Network {
         let world = World {
             random: Random::new(conditions.seed),
             step: 0,
-            flows: (0..count * count * CHANNELS).map(|_| Flow::default()).collect(),
+            flows: (0..count * count * LANES).map(|_| Flow::default()).collect(),
             mailboxes: (0..count).map(|_| mailbox()).collect(),
             lost: vec![false; count * count],
             left: vec![false; count],
@@ -212,18 +230,21 @@ impl Network {
 
     /// Returns how many messages one process has sent to another on a channel.
     pub fn messages(&self, from: Node, to: Node, channel: Channel) -> u64 {
-        self.0.world().flows[self.0.flow(from, to, channel)].messages
+        let world = self.0.world();
+        lanes_of(channel).map(|lane| world.flows[self.0.flow(from, to, lane)].messages).sum()
     }
 
     /// Returns how many messages were sent on a channel, by all processes together.
     pub fn all_messages(&self, channel: Channel) -> u64 {
         let flows = &self.0.world().flows;
-        flows.iter().skip(channel as usize).step_by(CHANNELS).map(|flow| flow.messages).sum()
+        let is_one = |&(number, _): &(usize, &Flow)| channel_of(number % LANES) == channel;
+        flows.iter().enumerate().filter(is_one).map(|(_, flow)| flow.messages).sum()
     }
 
     /// Returns how many bytes of payload one process has sent to another on a channel.
     pub fn bytes(&self, from: Node, to: Node, channel: Channel) -> u64 {
-        self.0.world().flows[self.0.flow(from, to, channel)].bytes
+        let world = self.0.world();
+        lanes_of(channel).map(|lane| world.flows[self.0.flow(from, to, lane)].bytes).sum()
     }
 
     /// Returns how many steps there were: one per poll.
@@ -268,8 +289,8 @@ impl Inner {
         (a * self.nodes + b) as usize
     }
 
-    fn flow(&self, from: Node, to: Node, channel: Channel) -> usize {
-        self.pair(from, to) * CHANNELS + channel as usize
+    fn flow(&self, from: Node, to: Node, lane: usize) -> usize {
+        self.pair(from, to) * LANES + lane
     }
 
     fn stir(&self, world: &mut World, node: Node) {
@@ -292,8 +313,8 @@ impl Inner {
         }
         for (node, peer) in [(a, b), (b, a)] {
             world.lost[self.pair(node, peer)] = true;
-            for channel in Channel::ALL {
-                world.flows[self.flow(node, peer, channel)].queue.clear();
+            for lane in 0..LANES {
+                world.flows[self.flow(node, peer, lane)].queue.clear();
             }
             let reason = format!("the connection of node process {node} to {peer} was cut");
             world.mailboxes[node as usize].events.push_back(Event::Lost { peer, reason });
@@ -306,14 +327,7 @@ impl Inner {
         world.lost[self.pair(from, to)].then(|| Refusal::Lost { reason: reason() })
     }
 
-    fn enqueue(
-        &self,
-        from: Node,
-        to: Node,
-        channel: Channel,
-        header: &[u8],
-        body: Body,
-    ) -> Result<(), Refusal> {
+    fn enqueue(&self, from: Node, to: Node, lane: usize, header: &[u8], body: Body) -> Result<(), Refusal> {
         assert!(header.len() <= MAX_HEADER && from != to && to < self.nodes, "not a message a device takes");
         let world = &mut *self.world();
         if let Some(refusal) = self.refuse(world, from, to) {
@@ -321,7 +335,7 @@ impl Inner {
         }
         let conditions = &self.conditions;
         let packet = Packet { header: header.into(), body, due: 0, placing: None, placed: 0 };
-        let flow = &world.flows[self.flow(from, to, channel)];
+        let flow = &world.flows[self.flow(from, to, lane)];
         // A flow that holds nothing takes whatever a caller may send.
         let full = flow.held + packet.cost() > conditions.memory && !flow.queue.is_empty();
         if full || world.random.below(100) < conditions.refused_percent {
@@ -339,7 +353,11 @@ impl Inner {
         {
             // SAFETY: the memory is readable until the sender is told that it may be used again.
             let data = unsafe { core::slice::from_raw_parts(address, bytes as usize) }.to_vec();
-            world.mailboxes[from as usize].events.push_back(Event::Sent { to, channel, token });
+            world.mailboxes[from as usize].events.push_back(Event::Sent {
+                to,
+                channel: channel_of(lane),
+                token,
+            });
             self.stir(world, from);
             Some(Body::Copied(data))
         } else {
@@ -350,7 +368,7 @@ impl Inner {
             Some(body) => Packet { body, ..packet },
             None => packet,
         };
-        let flow = &mut world.flows[self.flow(from, to, channel)];
+        let flow = &mut world.flows[self.flow(from, to, lane)];
         flow.held += packet.cost();
         flow.messages += 1;
         flow.bytes += packet.body.bytes();
@@ -359,23 +377,27 @@ impl Inner {
         Ok(())
     }
 
-    /// Picks the sender and channel of the next message that `node` gets something of.
-    fn pick(&self, world: &mut World, node: Node) -> Option<(Node, Channel)> {
+    /// Picks the sender and flow of the next message that `node` gets something of.
+    fn pick(&self, world: &mut World, node: Node) -> Option<(Node, usize)> {
         let now = world.step;
         let is_due = |flow: &Flow| flow.queue.front().is_some_and(|packet| packet.due <= now);
         let due: Vec<_> = (0..self.nodes)
-            .flat_map(|from| Channel::ALL.map(|channel| (from, channel)))
-            .filter(|&(from, channel)| is_due(&world.flows[self.flow(from, node, channel)]))
+            .flat_map(|from| (0..LANES).map(move |lane| (from, lane)))
+            .filter(|&(from, lane)| is_due(&world.flows[self.flow(from, node, lane)]))
             .collect();
         let chosen = world.random.below(due.len() as u64) as usize;
         due.get(chosen).copied()
     }
 
-    fn end(&self, world: &mut World, from: Node, to: Node, channel: Channel, packet: &Packet) {
-        let flow = &mut world.flows[self.flow(from, to, channel)];
+    fn end(&self, world: &mut World, from: Node, to: Node, lane: usize, packet: &Packet) {
+        let flow = &mut world.flows[self.flow(from, to, lane)];
         flow.held -= packet.cost();
         if let Body::Started { token, .. } = packet.body {
-            world.mailboxes[from as usize].events.push_back(Event::Sent { to, channel, token });
+            world.mailboxes[from as usize].events.push_back(Event::Sent {
+                to,
+                channel: channel_of(lane),
+                token,
+            });
             self.stir(world, from);
         } else if core::mem::take(&mut world.mailboxes[to as usize].refused[from as usize]) {
             self.stir(world, from);
@@ -383,8 +405,8 @@ impl Inner {
     }
 
     /// Goes on with the first message of a flow.
-    fn deliver(&self, from: Node, to: Node, channel: Channel, handler: &dyn Handler) {
-        let index = self.flow(from, to, channel);
+    fn deliver(&self, from: Node, to: Node, lane: usize, handler: &dyn Handler) {
+        let index = self.flow(from, to, lane);
         let mut guard = self.world();
         let Some(mut packet) = guard.flows[index].queue.pop_front() else { return };
         let bytes = packet.body.bytes();
@@ -400,12 +422,18 @@ impl Inner {
                 }
             };
             drop(guard);
-            let message = Arriving { from, channel, header: &packet.header, bytes, present: &present };
+            let message = Arriving {
+                from,
+                channel: channel_of(lane),
+                header: &packet.header,
+                bytes,
+                present: &present,
+            };
             let placement = handler.arrive(message);
             guard = self.world();
             match placement {
                 Placement::Taken | Placement::Served => {
-                    return self.leave(&mut guard, from, to, channel, &packet);
+                    return self.leave(&mut guard, from, to, lane, &packet);
                 }
                 Placement::Memory { address, capacity, token } => {
                     packet.placing = Some((address, capacity, token));
@@ -432,15 +460,15 @@ impl Inner {
         if packet.placed < whole {
             return guard.flows[index].queue.push_front(packet);
         }
-        self.leave(&mut guard, from, to, channel, &packet);
+        self.leave(&mut guard, from, to, lane, &packet);
         drop(guard);
-        handler.placed(from, channel, token);
+        handler.placed(from, channel_of(lane), token);
     }
 
     /// Ends a message unless its connection was lost meanwhile.
-    fn leave(&self, world: &mut World, from: Node, to: Node, channel: Channel, packet: &Packet) {
+    fn leave(&self, world: &mut World, from: Node, to: Node, lane: usize, packet: &Packet) {
         if !world.lost[self.pair(from, to)] {
-            self.end(world, from, to, channel, packet);
+            self.end(world, from, to, lane, packet);
         }
     }
 
@@ -462,9 +490,9 @@ impl Inner {
                     Event::Sent { to, channel, token } => handler.sent(to, channel, token),
                     Event::Lost { peer, reason } => handler.lost(peer, &reason),
                 }
-            } else if awake && let Some((from, channel)) = self.pick(&mut world, node) {
+            } else if awake && let Some((from, lane)) = self.pick(&mut world, node) {
                 drop(world);
-                self.deliver(from, node, channel, handler);
+                self.deliver(from, node, lane, handler);
             } else {
                 break;
             }
@@ -500,7 +528,7 @@ impl Device for Simulated {
 
     fn send(&self, to: Node, channel: Channel, header: &[u8], payload: &[u8]) -> Result<(), Refusal> {
         assert!(payload.len() <= self.inner.conditions.eager, "a payload longer than the device takes");
-        self.inner.enqueue(self.node, to, channel, header, Body::Copied(payload.into()))
+        self.inner.enqueue(self.node, to, channel as usize, header, Body::Copied(payload.into()))
     }
 
     unsafe fn start(
@@ -512,7 +540,28 @@ impl Device for Simulated {
         bytes: u64,
         token: u64,
     ) -> Result<(), Refusal> {
-        self.inner.enqueue(self.node, to, channel, header, Body::Started { address, bytes, token })
+        self.inner.enqueue(self.node, to, channel as usize, header, Body::Started { address, bytes, token })
+    }
+
+    fn ways(&self, _peer: Node) -> u32 {
+        self.inner.conditions.ways
+    }
+
+    unsafe fn start_part(
+        &self,
+        part: u32,
+        to: Node,
+        channel: Channel,
+        header: &[u8],
+        address: *const u8,
+        bytes: u64,
+        token: u64,
+    ) -> Result<(), Refusal> {
+        let lane = match (channel, (part % self.inner.conditions.ways) as usize) {
+            (Channel::PointToPoint, further @ 1..) => CHANNELS + further - 1,
+            _ => channel as usize,
+        };
+        self.inner.enqueue(self.node, to, lane, header, Body::Started { address, bytes, token })
     }
 
     unsafe fn read(&self, peer: Node, address: u64, target: *mut u8, bytes: u64) -> Result<(), Refusal> {
@@ -544,8 +593,8 @@ impl Device for Simulated {
         let (inner, node) = (&*self.inner, self.node as usize);
         let bell = &inner.bells[node];
         let is_quiet = |world: &mut World| {
-            let flows =
-                (0..inner.nodes).flat_map(|from| Channel::ALL.map(|c| inner.flow(from, self.node, c)));
+            let flows = (0..inner.nodes)
+                .flat_map(|from| (0..LANES).map(move |lane| inner.flow(from, self.node, lane)));
             !world.mailboxes[node].stirred
                 && world.mailboxes[node].events.is_empty()
                 && flows.into_iter().all(|flow| world.flows[flow].queue.is_empty())
@@ -568,9 +617,9 @@ impl Device for Simulated {
         }
         let mut traffic = Traffic::default();
         let peers = (0..inner.nodes).filter(|&peer| peer != node && !world.lost[inner.pair(node, peer)]);
-        for (peer, channel) in peers.flat_map(|peer| Channel::ALL.map(|channel| (peer, channel))) {
-            let out = &world.flows[inner.flow(node, peer, channel)];
-            let incoming = &world.flows[inner.flow(peer, node, channel)];
+        for (peer, lane) in peers.flat_map(|peer| (0..LANES).map(move |lane| (peer, lane))) {
+            let out = &world.flows[inner.flow(node, peer, lane)];
+            let incoming = &world.flows[inner.flow(peer, node, lane)];
             // Memory of this process that has not been read, or is being written to.
             let lends = out.queue.iter().any(|packet| matches!(packet.body, Body::Started { .. }));
             if lends || incoming.queue.iter().any(|packet| packet.placing.is_some()) {
@@ -597,9 +646,9 @@ impl Device for Simulated {
         let world = self.inner.world();
         let mut outbound = Outbound::default();
         for peer in 0..self.inner.nodes {
-            for channel in Channel::ALL {
-                let flow = &world.flows[self.inner.flow(self.node, peer, channel)];
-                outbound.messages[channel as usize] += flow.messages;
+            for lane in 0..LANES {
+                let flow = &world.flows[self.inner.flow(self.node, peer, lane)];
+                outbound.messages[channel_of(lane) as usize] += flow.messages;
                 outbound.bytes += flow.bytes;
             }
         }
