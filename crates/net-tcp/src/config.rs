@@ -103,10 +103,12 @@ pub(crate) fn common_prefix(a: IpAddr, b: IpAddr) -> Option<u32> {
 }
 
 /// Chooses the ways to a peer: of its addresses, given by what is nearest first, one in the network of each interface, by its
-/// place; the first one where no network is in common. So parts of a message take different interfaces on both sides.
+/// place; the first one where no network is in common. So parts of a message take different interfaces on both sides. An address
+/// that this process has, too, as bridges on several hosts may, leads nowhere.
 pub(crate) fn roads(own: &[Network], addresses: &[IpAddr]) -> Vec<usize> {
     let is_in = |address: IpAddr, network: &Network| {
         common_prefix(address, network.address).is_some_and(|common| common >= network.prefix)
+            && own.iter().all(|other| other.address != address)
     };
     let mut nearest: BTreeMap<&str, usize> = BTreeMap::new();
     for network in own {
@@ -200,6 +202,7 @@ mod tests {
         assert_eq!(to(&["10.1.9.9", "10.1.9.10"]), [0], "two of the peer's by one interface");
         assert_eq!(to(&["192.168.8.4", "10.9.1.4"]), [1]);
         assert_eq!(to(&["172.16.0.1", "172.16.0.2"]), [0]);
+        assert_eq!(to(&["10.1.2.4", "192.168.7.3"]), [0], "this process has that, too");
         assert_eq!(to(&[]), [0]);
     }
 
