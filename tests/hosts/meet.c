@@ -39,6 +39,8 @@ static MPI_Comm meet(int accepts, const char *file, int root) {
     if (check_rank == root) read_when_there(file, port, sizeof port);
     CHECK_OK(MPI_Comm_connect(port, MPI_INFO_NULL, root, MPI_COMM_WORLD, &inter));
   }
+  // What follows is for who has met somebody.
+  if (inter == MPI_COMM_NULL) exit(check_end());
   return inter;
 }
 

@@ -76,6 +76,9 @@ pub struct Job {
     pub secret: Option<Secret>,
     /// Says what is being done on standard error.
     pub verbose: bool,
+    /// Whether `mpirun` sees to published names, because not all node processes are on its host.
+    #[serde(default)]
+    pub has_names_afar: bool,
     /// The job's number, which no other job has.
     #[serde(default)]
     pub id: u64,
@@ -178,6 +181,39 @@ pub struct Spawn {
     pub port: String,
 }
 
+/// What a rank wants of names for ports.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub enum Name {
+    /// That others find a port by a name.
+    Publish {
+        /// The name.
+        service: String,
+        /// The port.
+        port: String,
+    },
+    /// That they do no longer.
+    Unpublish {
+        /// The name.
+        service: String,
+    },
+    /// What others have published.
+    LookUp {
+        /// The name.
+        service: String,
+    },
+}
+
+/// What came of a [`Name`].
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub enum Named {
+    /// Whether it was done: a name may be taken, or not be published.
+    Done(bool),
+    /// The port, if there is one of that name.
+    Found(Option<String>),
+    /// What the system refuses.
+    Failed(String),
+}
+
 /// The variable that tells an `mpirun` that it has been started to start a spawned job: the descriptor of a socket, from
 /// which it reads a [`Commission`], a line of JSON, and to which it writes the [`Request::Spawned`] that answers it.
 pub const SPAWNED: &str = "WEFT_SPAWNED";
@@ -248,6 +284,13 @@ pub enum Request {
         /// How many there are on which host.
         #[serde(default)]
         hosts: Vec<(String, u32)>,
+    },
+    /// What came of [`Report::Name`].
+    Named {
+        /// The number of the wish.
+        wish: u64,
+        /// What came of it.
+        outcome: Named,
     },
     /// A job that was started has ended before it connected to those who have started it.
     NotMet {
@@ -339,6 +382,14 @@ pub enum Report {
         wish: u64,
         /// What to start.
         spawn: Spawn,
+    },
+    /// A rank wants something of names, in a job that has node processes on other hosts than its `mpirun`; [`Request::Named`]
+    /// answers.
+    Name {
+        /// The number of the wish.
+        wish: u64,
+        /// What it wants.
+        name: Name,
     },
     /// The node process is, or is no more, connected to processes of another job.
     Met {

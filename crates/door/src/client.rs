@@ -3,7 +3,7 @@
 use crate::frames::{Frames, frame};
 use crate::knock::dial;
 use crate::line::Line;
-use crate::server::{PORT, TICKET, door, name_address};
+use crate::server::{NameRefused, PORT, TICKET, door, name_address};
 use crate::socket::Socket;
 use crate::token::Token;
 use std::io::{self, Read, Write};
@@ -11,7 +11,12 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr as LocalAddr, UnixStream};
+use std::time::Duration;
+use weft_base::job::{Name, Named};
 use weft_sys::local_socket;
+
+/// How long who has published a name may take to say what it stands for.
+const ANSWER: Duration = Duration::from_secs(5);
 
 /// Connects to a socket of the same user.
 fn knock(address: &LocalAddr) -> io::Result<UnixStream> {
@@ -59,6 +64,23 @@ pub fn fetch(name: &str, ticket: &str) -> io::Result<OwnedFd> {
     local_socket::receive_descriptor(socket.as_fd())?.ok_or_else(invalid)
 }
 
+/// Does what is wanted of names: this process is who publishes.
+pub fn see_to(name: &Name) -> Named {
+    let failed = |error: io::Error| Named::Failed(error.to_string());
+    match name {
+        Name::Publish { service, port } => match door().map(|door| door.publish(service, port)) {
+            Ok(Ok(())) => Named::Done(true),
+            Ok(Err(NameRefused::Taken)) => Named::Done(false),
+            Ok(Err(NameRefused::System(error))) | Err(error) => failed(error),
+        },
+        Name::Unpublish { service } => match door() {
+            Ok(door) => Named::Done(door.unpublish(service)),
+            Err(error) => failed(error),
+        },
+        Name::LookUp { service } => look_up(service).map_or_else(failed, Named::Found),
+    }
+}
+
 /// Returns what is published under a name, if it is.
 ///
 /// # Errors
@@ -75,6 +97,8 @@ pub fn look_up(service: &str) -> io::Result<Option<String>> {
         Err(error) => return Err(error),
     };
     socket.write_all(&frame(service.as_bytes()))?;
+    // Who has published the name may have been stopped.
+    socket.set_read_timeout(Some(ANSWER))?;
     let mut frames = Frames::default();
     let mut buffer = [0; 4096];
     loop {

@@ -13,7 +13,8 @@
 //! # Names
 //! A published name is a socket of its own, named after user and service: the kernel lets it be bound once, so nobody can
 //! publish a name twice, and there is no server of names to be started, to be found or to be left behind. It is known
-//! where the process's network name space is, which is mostly: on this host.
+//! where the process's network name space is, which is mostly: on this host. For jobs that have processes on other hosts,
+//! their `mpirun` publishes and looks up.
 //!
 //! # Threads
 //! One thread per process with a door reads from all its sockets. Ranks write by themselves, and park while they wait.
@@ -26,7 +27,7 @@ mod server;
 mod socket;
 mod token;
 
-pub use client::{connect, fetch, look_up};
+pub use client::{connect, fetch, look_up, see_to};
 pub use line::Line;
 pub use server::{Door, NameRefused, Port, Ticket, door};
 pub use token::{SEALED, seal, secret, unseal};

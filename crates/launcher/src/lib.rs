@@ -12,6 +12,7 @@ pub mod info;
 pub mod install;
 pub mod link;
 pub mod local;
+pub mod names;
 pub mod offspring;
 pub mod option_files;
 pub mod output;

@@ -393,6 +393,7 @@ pub fn plan(line: CommandLine, taken: &[(String, u32)]) -> Result<Plan, Stop> {
         hosts: Vec::new(),
         secret: None,
         verbose: line.verbose,
+        has_names_afar: false,
         id: number_of_job(),
         parent: None,
     };
@@ -407,6 +408,7 @@ pub fn plan(line: CommandLine, taken: &[(String, u32)]) -> Result<Plan, Stop> {
         job.secret = Some(secret()?);
     }
     let is_distant = sites.iter().any(|site| Some(site.host) != own_host);
+    job.has_names_afar = is_distant;
     if is_distant {
         take_along_directory(&mut sites, own_host)?;
     }

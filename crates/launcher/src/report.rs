@@ -133,6 +133,7 @@ impl Printer {
             | Report::Rests
             | Report::Census { .. }
             | Report::Spawn { .. }
+            | Report::Name { .. }
             | Report::Met { .. } => {}
         }
     }

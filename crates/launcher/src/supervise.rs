@@ -10,6 +10,7 @@ use crate::census::{Census, Member, Next, Rest};
 use crate::errand::{self, Errand, Kind};
 use crate::flags::Stop;
 use crate::local::{ENDING, Event, FORWARDED, Local, Signals};
+use crate::names::Names;
 use crate::offspring::{Answer, Offspring};
 use crate::output::{Forwarder, Speaker};
 use crate::plan::Plan;
@@ -99,6 +100,7 @@ struct Supervisor<'a> {
     signalled: Option<i32>,
     findings_fail: bool,
     offspring: Offspring,
+    names: Names,
     /// If this job was spawned: those who wait for it.
     answer: Option<Answer>,
     /// Whether its processes have connected to others.
@@ -192,6 +194,7 @@ pub fn run(plan: Plan, offspring: Offspring, mut answer: Option<Answer>) -> Resu
         signalled: None,
         findings_fail: plan.findings_fail,
         offspring,
+        names: Names::default(),
         answer,
         has_met: false,
         cause: None,
@@ -522,6 +525,7 @@ impl Supervisor<'_> {
                 Err(error) => say!("mpirun: a report that makes no sense ({error})"),
             },
             Event::Ended(number, status) => {
+                self.names.forget(number);
                 let Some(node) = self.node(number) else { return };
                 node.is_alive = false;
                 if !node.has_reported && self.code.is_none() {
@@ -607,6 +611,10 @@ impl Supervisor<'_> {
                 if let Some(refusal) = self.offspring.begin(number, wish, spawn) {
                     self.request(number, &refusal);
                 }
+            }
+            Report::Name { wish, name } => {
+                let outcome = self.names.see_to(number, &name);
+                self.request(number, &Request::Named { wish, outcome });
             }
             Report::Met { job, is_connected } => {
                 self.has_met |= is_connected;

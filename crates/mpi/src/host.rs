@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::OnceLock;
 use weft_base::Error;
 use weft_base::constants::MPI_ERR_SPAWN;
-use weft_base::job::{Secret, Spawn};
+use weft_base::job::{Name, Named, Secret, Spawn};
 
 /// Installed once by whoever runs the ranks; a program started alone uses [`Alone`].
 pub trait Host: Send + Sync {
@@ -66,6 +66,11 @@ pub trait Host: Send + Sync {
     fn spawn(&self, spawn: Spawn) -> weft_base::Result<Vec<u32>> {
         let none = || Error::new(MPI_ERR_SPAWN, "nobody starts programs here");
         SPAWNER.get().ok_or_else(none)?(spawn)
+    }
+
+    /// Sees to names of ports where the job has processes on several hosts, if somebody does; else each process does it itself.
+    fn name_afar(&self, _name: &Name) -> Option<Named> {
+        None
     }
 
     /// Says that this node process is, or is no more, connected to processes of another job.

@@ -5,6 +5,7 @@
 
 use crate::bridges::{self, Talk};
 use crate::communicators::{Communicator, intra, publish};
+use crate::host::host;
 use crate::process::Process;
 use crate::strangers::system;
 use crate::{check, info, strings};
@@ -14,8 +15,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use weft_base::constants::*;
+use weft_base::job::{Name, Named};
 use weft_base::{Error, In, Out, Result, abi};
-use weft_door::{Line, NameRefused, Port, door};
+use weft_door::{Line, Port, door};
 use weft_sync::Lock;
 
 /// A port that is open, and why nobody will come any more, once that is known.
@@ -188,8 +190,16 @@ fn service(service_name: In<c_char>) -> Result<String> {
     Ok(service)
 }
 
-/// `MPI_Publish_name`: the name is known to all programs of the user on this host, until it is taken back or the process
-/// ends.
+/// Sees to names, here or at `mpirun`.
+fn see_to(name: &Name) -> Result<Named> {
+    match host().name_afar(name).unwrap_or_else(|| weft_door::see_to(name)) {
+        Named::Failed(why) => Err(system(MPI_ERR_INTERN, "a socket for a published name", &why)),
+        named => Ok(named),
+    }
+}
+
+/// `MPI_Publish_name`: the name is known to all programs of the user on this host, or on that of `mpirun` if the job has
+/// processes elsewhere, until it is taken back or the process ends.
 ///
 /// # Errors
 /// `MPI_ERR_SERVICE` if the name is published already; `MPI_ERR_ARG`, `MPI_ERR_INFO`
@@ -197,13 +207,12 @@ pub fn publish_name(service_name: In<c_char>, info: abi::Info, port_name: In<c_c
     Process::current()?;
     info::optional(info)?;
     let (service, port) = (service(service_name)?, strings::read(port_name, "port_name")?);
-    match door().map_err(no_door)?.publish(&service, &port) {
-        Ok(()) => Ok(()),
-        Err(NameRefused::Taken) => {
+    match see_to(&Name::Publish { service: service.clone(), port })? {
+        Named::Done(false) => {
             let text = format!("service_name is {service:?}, which is published already; unpublish it first");
             Err(Error::new(MPI_ERR_SERVICE, text))
         }
-        Err(NameRefused::System(error)) => Err(no_door(error)),
+        _ => Ok(()),
     }
 }
 
@@ -216,7 +225,7 @@ pub fn unpublish_name(service_name: In<c_char>, info: abi::Info, port_name: In<c
     info::optional(info)?;
     let service = service(service_name)?;
     strings::read(port_name, "port_name")?;
-    if door().map_err(no_door)?.unpublish(&service) {
+    if see_to(&Name::Unpublish { service: service.clone() })? == Named::Done(true) {
         return Ok(());
     }
     let text = format!("service_name is {service:?}, which this process has not published");
@@ -232,13 +241,10 @@ pub fn lookup_name(service_name: In<c_char>, info: abi::Info, port_name: Out<c_c
     Process::current()?;
     info::optional(info)?;
     let service = service(service_name)?;
-    let found = weft_door::look_up(&service).map_err(no_door)?;
-    let port = found.ok_or_else(|| {
-        Error::new(
-            MPI_ERR_NAME,
-            format!("service_name is {service:?}, which nobody has published on this host"),
-        )
-    })?;
+    let Named::Found(Some(port)) = see_to(&Name::LookUp { service: service.clone() })? else {
+        let text = format!("service_name is {service:?}, which nobody has published where this job looks");
+        return Err(Error::new(MPI_ERR_NAME, text));
+    };
     strings::write(&port, port_name, MPI_MAX_PORT_NAME as usize, Out::null());
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::pmi::{self, Launcher};
 use crate::starter::Starter;
 use core::ffi::{c_int, c_void};
 use std::sync::OnceLock;
-use weft_base::job::{HANDOVER, Job, RankState, Report, Secret, Spawn};
+use weft_base::job::{HANDOVER, Job, Name, Named, RankState, Report, Secret, Spawn};
 use weft_base::say;
 use weft_mpi::process::{INITIALIZED, Process};
 use weft_pmi::environment;
@@ -238,6 +238,10 @@ impl weft_mpi::host::Host for Attached {
 
     fn spawn(&self, spawn: Spawn) -> weft_base::Result<Vec<u32>> {
         self.starter.spawn(spawn)
+    }
+
+    fn name_afar(&self, name: &Name) -> Option<Named> {
+        if self.job.has_names_afar { self.starter.name(name.clone()) } else { None }
     }
 
     fn met(&self, job: u64, is_connected: bool) {

@@ -89,7 +89,10 @@ impl Control {
                     }
                     Ok(Some(Request::NotMet { port, reason })) => weft_mpi::ports::refuse(&port, reason),
                     // The book is asked for before anybody serves.
-                    Ok(Some(Request::Book { .. } | Request::Spawned { .. }) | None) | Err(_) => {}
+                    Ok(
+                        Some(Request::Book { .. } | Request::Spawned { .. } | Request::Named { .. }) | None,
+                    )
+                    | Err(_) => {}
                 }
             }
             leave_at_once(1)

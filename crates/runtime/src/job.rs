@@ -10,7 +10,7 @@ use core::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use weft_base::host::{NodeHooks, RankEnd, Variable};
-use weft_base::job::{Job, RankState, Report, Secret, Spawn};
+use weft_base::job::{Job, Name, Named, RankState, Report, Secret, Spawn};
 use weft_loader::{Copy, Program};
 use weft_mpi::process::{INITIALIZED, Process};
 use weft_sched::Thread;
@@ -95,7 +95,11 @@ impl weft_mpi::host::Host for Host {
     }
 
     fn spawn(&self, spawn: Spawn) -> weft_base::Result<Vec<u32>> {
-        wishes::make(self.0.control, spawn)
+        wishes::spawn(self.0.control, spawn)
+    }
+
+    fn name_afar(&self, name: &Name) -> Option<Named> {
+        self.0.description.has_names_afar.then(|| wishes::name(self.0.control, name.clone()))
     }
 
     fn met(&self, job: u64, is_connected: bool) {

@@ -78,6 +78,7 @@ fn describe(client: &Client) -> Job {
         hosts: Vec::new(),
         secret: None,
         verbose: false,
+        has_names_afar: false,
         id: 0,
         parent: None,
     }

@@ -5,7 +5,7 @@
 use crate::control::Control;
 use crate::wishes;
 use weft_base::Result;
-use weft_base::job::{Report, Spawn};
+use weft_base::job::{Name, Named, Report, Spawn};
 use weft_diagnose::Form;
 
 /// Whoever started a program that is a node process of its own.
@@ -33,6 +33,11 @@ pub trait Starter: Send + Sync {
         crate::alone::spawn(spawn)
     }
 
+    /// Sees to names of ports, if the processes of the job do not do it themselves.
+    fn name(&self, _name: Name) -> Option<Named> {
+        None
+    }
+
     /// Notes that the process is, or is no more, connected to processes of another job.
     fn met(&self, _job: u64, _is_connected: bool) {}
 
@@ -58,7 +63,11 @@ impl Starter for Control {
     fn finished(&self) {}
 
     fn spawn(&self, spawn: Spawn) -> Result<Vec<u32>> {
-        wishes::make(self, spawn)
+        wishes::spawn(self, spawn)
+    }
+
+    fn name(&self, name: Name) -> Option<Named> {
+        Some(wishes::name(self, name))
     }
 
     fn met(&self, job: u64, is_connected: bool) {

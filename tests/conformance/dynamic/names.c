@@ -1,5 +1,4 @@
 // Names for ports: published once, found by others, taken back.
-// weft-test: among=host
 #include "check.h"
 #include <unistd.h>
 
