@@ -1,8 +1,8 @@
 //! The monitor: a thread that helps ranks whose worker does not get round to them.
 //!
 //! At each tick it looks at every worker. A worker that has not switched since the tick before, and on which ranks
-//! wait, is *stuck*: at once if its kernel thread is blocked (a read, a lock), after some more ticks if it computes or
-//! spins. Its waiting ranks move to a worker that sleeps, or else to a spare one, and ranks at home there are sent the
+//! wait, is *stuck*: at once if its kernel thread is blocked (a read, a lock), after some ticks' worth of processor time if it
+//! computes or spins. One that merely waits for a core is not: more kernel threads would not help it. Its waiting ranks move to a worker that sleeps, or else to a spare one, and ranks at home there are sent the
 //! same way until the stuck worker reports back (it does so when it next has nothing to run). The kernel then shares
 //! the cores among workers, so a rank that spins on memory another rank writes does not wait for ever.
 //!
@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use core::time::Duration;
 
 use weft_sys::futex;
-use weft_sys::process::{Activity, activity};
+use weft_sys::process::{Activity, activity, processor_time};
 
 use crate::pool::{Pool, pool};
 use crate::worker::Worker;
@@ -25,10 +25,10 @@ use crate::{census, foreign};
 
 const TICK: Duration = Duration::from_millis(2);
 
-/// How many ticks without a switch make a computing worker stuck; more as more spares run, since each takes time from
-/// ranks that may simply compute.
-fn patience(spares: usize) -> u32 {
-    2 + spares.min(20) as u32
+/// How much processor time without a switch makes a computing worker stuck; more as more spares run, since each takes time
+/// from ranks that may simply compute.
+fn patience(spares: usize) -> Duration {
+    TICK * (2 + spares.min(20) as u32)
 }
 
 /// Where the monitor sleeps: 0 awake, 1 asleep.
@@ -58,11 +58,36 @@ pub(crate) fn expect(expected: bool) {
     }
 }
 
+/// What was seen of a worker up to the last tick.
 #[derive(Clone, Copy, Default)]
 struct Seen {
     switches: u32,
-    still: u32,
     waiting: u32,
+    /// The processor time that its kernel thread had used at the tick that first saw its last switch, and at the last one.
+    at_switch: Duration,
+    at_last: Duration,
+}
+
+impl Seen {
+    /// Judges a worker by how often it has switched and by the processor time that its kernel thread has used up to now. Whoever
+    /// is woken again and again to look for something is not blocked.
+    fn is_stuck(
+        &mut self,
+        switches: u32,
+        used: Duration,
+        patience: Duration,
+        is_blocked: impl FnOnce() -> bool,
+    ) -> bool {
+        let has_run = used > self.at_last;
+        self.at_last = used;
+        if switches != self.switches {
+            self.switches = switches;
+            self.at_switch = used;
+            return false;
+        }
+        // A tick more or less comes late, or finds that something else ran for a moment.
+        used.saturating_sub(self.at_switch) + TICK / 2 >= patience || (!has_run && is_blocked())
+    }
 }
 
 pub(crate) fn run(pool: &'static Pool) -> ! {
@@ -130,22 +155,19 @@ fn tick(pool: &'static Pool, seen: &mut Vec<Seen>) {
     seen.resize(workers.len(), Seen::default());
     let busy_spares = workers[pool.homes()..].iter().filter(|w| !w.is_asleep()).count();
     for (worker, seen) in workers.iter().zip(seen.iter_mut()) {
-        let switches = worker.switches();
-        seen.still = if switches == seen.switches { seen.still + 1 } else { 0 };
-        seen.switches = switches;
+        let thread = worker.kernel_thread.load(Ordering::Relaxed);
+        let is_blocked = || activity(thread) == Activity::Blocked;
+        let stuck =
+            seen.is_stuck(worker.switches(), processor_time(thread), patience(busy_spares), is_blocked);
         if worker.is_asleep() || worker.nothing_waits() {
             seen.waiting = 0;
             continue;
         }
         seen.waiting += 1;
-        let blocked = || activity(worker.kernel_thread.load(Ordering::Relaxed)) == Activity::Blocked;
-        let stuck = seen.still > 0
-            && worker.running().is_some()
-            && (seen.still >= patience(busy_spares) || (seen.still >= 1 && blocked()));
+        let stuck = stuck && worker.running().is_some();
         if stuck {
             if rescue(pool, worker) {
-                seen.still = 0;
-                seen.waiting = 0;
+                (seen.waiting, seen.at_switch) = (0, seen.at_last);
             }
         } else if seen.waiting >= 2
             && let Some(helper) = workers[..pool.homes()].iter().find(|w| w.is_asleep())
@@ -171,4 +193,39 @@ fn rescue(pool: &'static Pool, stuck: &'static Worker) -> bool {
 
 fn pool_workers(pool: &'static Pool) -> &'static [Worker] {
     pool.all_workers()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a worker of `ticks` is judged: for each tick its switches, the microseconds it has used, and whether it is blocked.
+    fn judged(ticks: &[(u32, u64, bool)]) -> Vec<bool> {
+        let mut seen = Seen::default();
+        let judge = |&(switches, used, blocked): &(u32, u64, bool)| {
+            seen.is_stuck(switches, Duration::from_micros(used), patience(0), || blocked)
+        };
+        ticks.iter().map(judge).collect()
+    }
+
+    #[test]
+    fn who_computes_is_stuck_after_some_processor_time() {
+        let ticks = [(1, 100, false), (1, 2100, false), (1, 4050, false), (2, 6000, false), (2, 7000, false)];
+        assert_eq!(judged(&ticks), [false, false, true, false, false]);
+    }
+
+    #[test]
+    fn who_waits_for_a_core_is_not_stuck() {
+        let mut ticks = vec![(1, 500, false); 20];
+        assert!(!judged(&ticks).contains(&true));
+        // Others leave it a quarter of a core.
+        ticks.iter_mut().zip(0..).for_each(|(tick, n)| tick.1 = n * 500);
+        assert_eq!(judged(&ticks).iter().position(|&stuck| stuck), Some(6));
+    }
+
+    #[test]
+    fn who_is_blocked_is_stuck_unless_it_looks_now_and_then() {
+        assert_eq!(judged(&[(1, 100, true), (1, 130, true), (1, 130, true)]), [false, false, true]);
+        assert_eq!(judged(&[(1, 100, true), (1, 130, true), (1, 135, true), (1, 140, true)]), [false; 4]);
+    }
 }

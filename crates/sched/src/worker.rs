@@ -311,9 +311,10 @@ impl Worker {
         if self.ready.fall_asleep() {
             let word = self.ready.sleep_word();
             pool.worker_sleeps();
-            // Who sleeps as the keeper may come back because another worker has become it.
+            // Who sleeps as the keeper may come back because another worker has become it. A spare would go on to wake up for
+            // every message, and take time from those who wait for it.
             let is_idle = || word.load(Ordering::SeqCst) == SLEEPING;
-            while is_idle() && !idle::keep(self.index, &is_idle) {
+            while is_idle() && !(self.is_home && idle::keep(self.index, &is_idle)) {
                 if !futex::wait_for(word, SLEEPING, Some(Duration::from_secs(3600))) {
                     break;
                 }

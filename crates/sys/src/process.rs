@@ -2,6 +2,7 @@
 #![allow(unsafe_code)] // Plain system calls, and some that write what they tell.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::Duration;
 
 /// Returns the kernel's number of the calling kernel thread. In a rank this is the worker's, and may change at any
 /// call that waits.
@@ -57,6 +58,16 @@ pub fn activity(kernel_thread: u32) -> Activity {
         Some('S' | 'D' | 'T' | 't') => Activity::Blocked,
         _ => Activity::Unknown,
     }
+}
+
+/// Returns how much processor time a kernel thread of this process has used; nothing if it is gone.
+pub fn processor_time(kernel_thread: u32) -> Duration {
+    // The kernel's clocks of threads: the number inverted, then that it is of one thread, and what it was scheduled for.
+    let clock = (!kernel_thread << 3 | 4 | 2) as libc::clockid_t;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid place for the result.
+    let result = unsafe { libc::clock_gettime(clock, &mut time) };
+    if result == 0 { Duration::new(time.tv_sec as u64, time.tv_nsec as u32) } else { Duration::ZERO }
 }
 
 /// Counts the kernel threads of this process whose names do not begin with `prefix`. The first one is counted even when it
@@ -209,5 +220,22 @@ mod tests {
         far.read_exact(&mut [0; 3]).unwrap();
         assert_eq!(unread(near.as_fd()), 0);
         assert_eq!(unread(std::fs::File::open("/dev/null").unwrap().as_fd()), 0);
+    }
+
+    #[test]
+    fn the_processor_time_of_a_thread_grows_while_it_runs() {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            let (id, start) = (kernel_thread_id(), processor_time(kernel_thread_id()));
+            while processor_time(id) < start + Duration::from_millis(2) {}
+            sender.send(id).unwrap();
+            let _ = ended.recv();
+        });
+        let id = receiver.recv().unwrap();
+        assert!(processor_time(id) >= Duration::from_millis(2));
+        drop(end);
+        thread.join().unwrap();
+        assert_eq!(processor_time(u32::MAX >> 4), Duration::ZERO, "there is no such thread");
     }
 }
