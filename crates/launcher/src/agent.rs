@@ -5,6 +5,7 @@
 //! end with it. A second process, the guard, kills it if it stops without ending.
 #![allow(unsafe_code)] // fork, poll and signals.
 
+use crate::absence::Absence;
 use crate::branch::Branch;
 use crate::errand::{self, Errand};
 use crate::flags::Stop;
@@ -45,6 +46,7 @@ struct Agent {
     host: u32,
     local: Local,
     branches: Vec<Branch>,
+    absence: Absence,
     outputs: Vec<Output>,
     /// Bytes of output that may still be sent.
     room: usize,
@@ -111,10 +113,16 @@ fn guarded() -> Result<File, i32> {
 fn watch(worker: i32, mut beats: File) -> i32 {
     let mut limit_ms = ERRAND_LIMIT.as_millis() as i32;
     let mut beat = [0; 4];
+    let mut absence = Absence::new();
     loop {
         let mut source = libc::pollfd { fd: beats.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        absence.expect(Duration::from_millis(limit_ms as u64));
         // SAFETY: one entry that lives through the call.
         let ready = unsafe { libc::poll(&mut source, 1, limit_ms) };
+        let missed = absence.missed();
+        if ready == 0 && !missed.is_zero() {
+            continue;
+        }
         if ready == 0 {
             // SAFETY: the child has not been waited for.
             unsafe { libc::kill(worker, libc::SIGKILL) };
@@ -146,6 +154,7 @@ impl Agent {
             host: 0,
             local: Local::default(),
             branches: Vec::new(),
+            absence: Absence::new(),
             outputs: Vec::new(),
             room: WINDOW,
             input: None,
@@ -202,7 +211,7 @@ impl Agent {
     }
 
     /// Waits until there is something to do.
-    fn wait(&self, signals: &Signals) {
+    fn wait(&mut self, signals: &Signals) {
         let source = |fd, events| libc::pollfd { fd, events, revents: 0 };
         let mut sources = vec![
             source(signals.fd(), libc::POLLIN),
@@ -229,8 +238,12 @@ impl Agent {
             deadline = deadline.min(at + REST);
         }
         let wait_ms = deadline.saturating_duration_since(Instant::now()).as_millis().min(60_000) as i32 + 1;
+        self.absence.expect(Duration::from_millis(wait_ms as u64));
         // SAFETY: an array that lives through the call.
         unsafe { libc::poll(sources.as_mut_ptr(), sources.len() as libc::nfds_t, wait_ms) };
+        let missed = self.absence.missed();
+        self.up.heard += missed;
+        self.branches.iter_mut().for_each(|branch| branch.link.heard += missed);
     }
 
     fn fail(&mut self, why: &str) {

@@ -1,5 +1,6 @@
 //! The programs a user calls: `mpirun`, `weft`, and the compiler wrappers.
 
+mod absence;
 pub mod agent;
 pub mod bell;
 pub mod branch;

@@ -5,6 +5,7 @@
 //! what it could not say (it was killed) its wait status does.
 #![allow(unsafe_code)] // poll, and who owns the terminal.
 
+use crate::absence::Absence;
 use crate::branch::Branch;
 use crate::census::{Census, Member, Next, Rest};
 use crate::errand::{self, Errand, Kind};
@@ -69,6 +70,7 @@ struct Supervisor<'a> {
     nodes: Vec<Watched>,
     local: Local,
     branches: Vec<Branch>,
+    absence: Absence,
     forwarder: Option<Forwarder>,
     input: Input,
     printer: Printer,
@@ -173,6 +175,7 @@ pub fn run(plan: Plan, offspring: Offspring, mut answer: Option<Answer>) -> Resu
         nodes: watched,
         local: Local::watch(nodes),
         beat_at: (!branches.is_empty()).then(Instant::now),
+        absence: Absence::new(),
         branches,
         forwarder,
         input,
@@ -256,7 +259,7 @@ impl Supervisor<'_> {
     }
 
     /// Waits until there is something to do.
-    fn wait(&self, signals: &Signals) {
+    fn wait(&mut self, signals: &Signals) {
         let source = |fd, events| libc::pollfd { fd, events, revents: 0 };
         let mut sources = vec![source(signals.fd(), libc::POLLIN)];
         sources.extend(self.local.sources().map(|fd| source(fd, libc::POLLIN)));
@@ -277,8 +280,11 @@ impl Supervisor<'_> {
         let wait_ms = deadline.map_or(-1, |at| {
             at.saturating_duration_since(Instant::now()).as_millis().min(1_000_000) as i32 + 1
         });
+        self.absence.expect(u64::try_from(wait_ms).map_or(Duration::MAX, Duration::from_millis));
         // SAFETY: an array that lives through the call.
         unsafe { libc::poll(sources.as_mut_ptr(), sources.len() as libc::nfds_t, wait_ms) };
+        let missed = self.absence.missed();
+        self.branches.iter_mut().for_each(|branch| branch.link.heard += missed);
     }
 
     /// Tells node processes what came of their wishes to start programs, and notes how the jobs that were started end.
