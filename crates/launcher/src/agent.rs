@@ -175,6 +175,8 @@ impl Agent {
             self.wait(&signals);
             let frames = self.up.read();
             match frames {
+                // What has come while it started processes counts, and so does that nothing could be heard then.
+                Ok(frames) if frames.is_empty() && self.up.heard.elapsed() > self.silence => break,
                 Ok(frames) => frames.into_iter().for_each(|frame| self.obey(frame)),
                 Err(why) => {
                     self.fail(&format!("what comes from mpirun makes no sense: {why}"));
@@ -196,9 +198,6 @@ impl Agent {
             self.up.write();
             self.branches.iter_mut().for_each(|branch| branch.link.write());
             self.beat();
-            if self.up.heard.elapsed() > self.silence {
-                break;
-            }
         }
         self.local.kill();
         let until = Instant::now() + END_LIMIT;

@@ -40,6 +40,8 @@ pub struct Branch {
     program: String,
     silence: Duration,
     has_answered: bool,
+    /// It has started what it was to start, and says so again and again since.
+    has_started: bool,
     is_given_up: bool,
 }
 
@@ -81,6 +83,7 @@ impl Branch {
             program,
             silence,
             has_answered: false,
+            has_started: false,
             is_given_up: false,
         })
     }
@@ -129,6 +132,7 @@ impl Branch {
                     ));
                 }
                 Kind::Hello => self.has_answered = true,
+                Kind::Beat => self.has_started = true,
                 Kind::Done | Kind::Failed | Kind::Lost => {
                     let of = |host: &&mut Reached| host.host == frame.number;
                     self.hosts.iter_mut().filter(of).for_each(|host| host.is_over = true);
@@ -145,16 +149,22 @@ impl Branch {
 
     /// Returns when it is to be given up if nothing comes.
     pub fn deadline(&self) -> Option<Instant> {
-        let limit = if self.has_answered { self.silence } else { START_LIMIT.max(self.silence) };
+        // While it starts processes it is silent, and their files may come from a slow disk.
+        let limit = if self.has_started { self.silence } else { START_LIMIT.max(self.silence) };
         (!self.is_over()).then(|| self.link.heard + limit)
     }
 
     /// Says why it is given up at its deadline.
     fn explain_silence(&self) -> String {
-        if self.has_answered {
+        if self.has_started {
             let seconds = self.silence.as_secs_f64();
             format!(
                 "no sign of life for {seconds} s (setting heartbeat): the host, its network or the agent there has stopped"
+            )
+        } else if self.has_answered {
+            let seconds = START_LIMIT.max(self.silence).as_secs();
+            format!(
+                "nothing has been started there within {seconds} s: the host, its network or the agent there has stopped"
             )
         } else {
             format!("no answer within {} s to: {}", START_LIMIT.as_secs(), self.command)
