@@ -8,6 +8,7 @@ pub mod census;
 pub mod check;
 pub mod errand;
 pub mod flags;
+pub mod held;
 pub mod hosts;
 pub mod info;
 pub mod install;

@@ -10,6 +10,7 @@ use crate::branch::Branch;
 use crate::census::{Census, Member, Next, Rest};
 use crate::errand::{self, Errand, Kind};
 use crate::flags::Stop;
+use crate::held::Held;
 use crate::local::{ENDING, Event, FORWARDED, Local, Signals};
 use crate::names::Names;
 use crate::offspring::{Answer, Offspring};
@@ -37,9 +38,6 @@ const TIMED_OUT: i32 = 124;
 const DEADLOCK: i32 = 125;
 /// Exit code of a job that would have ended with 0, if `--check=error` found something.
 const FINDINGS: i32 = 123;
-/// How long the report of a rank that gave up waits for its cause: another process may have died, which its peers, or its
-/// host, may know first.
-const CAUSE: Duration = Duration::from_millis(250);
 /// How much standard input may be on its way to rank 0.
 const INPUT_WINDOW: usize = 256 << 10;
 
@@ -80,9 +78,8 @@ struct Supervisor<'a> {
     late_code: Option<i32>,
     /// The exit code of the first job that this one has started and that has failed.
     code_of_offspring: Option<i32>,
-    /// Reports of ranks that gave up, and until when they wait for their cause.
-    held: Vec<(u32, Report)>,
-    held_until: Option<Instant>,
+    /// Reports of ranks that gave up, which wait for their cause.
+    held: Held,
     /// When to kill the node processes.
     kill_at: Option<Instant>,
     /// When to ask what the ranks are doing and give up.
@@ -183,8 +180,7 @@ pub fn run(plan: Plan, offspring: Offspring, mut answer: Option<Answer>) -> Resu
         code: None,
         late_code: None,
         code_of_offspring: None,
-        held: Vec::new(),
-        held_until: None,
+        held: Held::default(),
         kill_at: None,
         timeout_at: plan.timeout.map(|timeout| Instant::now() + timeout),
         timeout: plan.timeout,
@@ -244,11 +240,8 @@ impl Supervisor<'_> {
                 return self.finish();
             }
             let now = Instant::now();
-            if self.held_until.is_some_and(|at| at <= now || self.code.is_some()) {
-                self.held_until = None;
-                let held = std::mem::take(&mut self.held);
-                held.into_iter().for_each(|(node, report)| self.judge(node, report));
-            }
+            let held = self.held.take(now, self.code.is_some());
+            held.into_iter().for_each(|(node, report)| self.judge(node, report));
             if self.kill_at.is_some_and(|at| at <= now) {
                 self.kill();
             }
@@ -274,7 +267,8 @@ impl Supervisor<'_> {
         if self.input.is_open && self.input.room > 0 && may_read_input() {
             sources.push(source(0, libc::POLLIN));
         }
-        let deadlines = [self.kill_at, self.timeout_at, self.beat_at, self.held_until].into_iter().flatten();
+        let deadlines =
+            [self.kill_at, self.timeout_at, self.beat_at, self.held.deadline()].into_iter().flatten();
         let deadline = deadlines.chain(self.branches.iter().filter_map(Branch::deadline)).min();
         // Rounded up, so that the loop does not spin in the last millisecond.
         let wait_ms = deadline.map_or(-1, |at| {
@@ -292,6 +286,7 @@ impl Supervisor<'_> {
         let (failed, answers) = self.offspring.look();
         answers.iter().for_each(|(node, answer)| self.request(*node, answer));
         for code in failed {
+            self.held.hurry(Instant::now());
             self.late_code.get_or_insert(code);
             self.code_of_offspring.get_or_insert(code);
         }
@@ -544,13 +539,10 @@ impl Supervisor<'_> {
     }
 
     fn report(&mut self, number: u32, report: Report) {
-        let gave_up = matches!(report, Report::Abort { .. } | Report::RankFailed { .. });
-        let has_lost = matches!(report, Report::Abort { code: MPI_ERR_PROC_ABORTED, .. });
-        if (has_lost || gave_up && self.job.is_spread()) && self.code.is_none() {
+        if Held::concerns(&report, self.job.is_spread()) && self.code.is_none() {
             let Some(node) = self.node(number) else { return };
             node.has_reported = true;
-            self.held.push((number, report));
-            self.held_until.get_or_insert(Instant::now() + CAUSE);
+            self.held.hold(number, report, Instant::now());
         } else {
             self.judge(number, report);
         }
