@@ -13,6 +13,9 @@
 //!   use it begin after that.
 //! - the members' buffers: by steps that wait for the member, and while they hold it.
 //! - everything else: under the lock, which nobody holds while moving data, sending, or waking others.
+//!
+//! A member that needs nothing of the others, as the root of a broadcast, would be any number of operations ahead of them, each of
+//! which keeps its data for those who are still to come. So in each [`AHEAD`]-th that it waits for it waits for them, too.
 
 use super::bytes::Bytes;
 use super::exchange::{Message, Parcel};
@@ -31,6 +34,9 @@ use weft_sched::Thread;
 use weft_sync::{Lock, LockGuard};
 use weft_transport::Node;
 
+/// How many operations a member that waits for each may be ahead of others here.
+const AHEAD: u32 = 64;
+
 /// An operation on this node process.
 pub(crate) struct Crossing {
     pub spread: Arc<Spread>,
@@ -44,6 +50,8 @@ pub(crate) struct Crossing {
     changes: AtomicU32,
     /// Somebody's part failed.
     troubled: AtomicBool,
+    /// Somebody waits until all members are here.
+    is_awaited: AtomicBool,
 }
 
 struct State {
@@ -60,6 +68,8 @@ struct State {
     other: u32,
     errors: Vec<(u32, Error)>,
     waiters: Vec<Option<&'static Thread>>,
+    /// Threads that wait until all members are here.
+    company: Vec<&'static Thread>,
     is_closed: bool,
 }
 
@@ -116,10 +126,12 @@ impl Crossing {
                 other: 0,
                 errors: Vec::new(),
                 waiters: vec![None; members.len()],
+                company: Vec::new(),
                 is_closed: false,
             }),
             changes: AtomicU32::new(0),
             troubled: AtomicBool::new(false),
+            is_awaited: AtomicBool::new(false),
             spread,
             key,
             members,
@@ -150,6 +162,43 @@ impl Crossing {
 
     /// Arrives: the member's buffers may be used from now on. Does what can be done at once.
     pub fn arrive(self: &Arc<Self>, member: u32, part: &Part) -> bool {
+        let is_over = self.take_part(member, part);
+        if self.is_awaited.load(Ordering::Acquire) {
+            self.end_wait();
+        }
+        is_over
+    }
+
+    fn is_complete(&self, state: &State) -> bool {
+        state.present as usize == self.members.len() || state.failed.is_some()
+    }
+
+    /// Tells whether all members are here, or none will do more; if not, the thread is woken when they are.
+    fn awaits_nobody(&self, waiter: Option<&'static Thread>) -> bool {
+        let mut state = self.state.lock();
+        let is_complete = self.is_complete(&state);
+        if let Some(waiter) = waiter.filter(|_| !is_complete) {
+            if !state.company.iter().any(|thread| core::ptr::eq(*thread, waiter)) {
+                state.company.push(waiter);
+            }
+            // Under the lock, under which a member says that it is here before it looks at this.
+            self.is_awaited.store(true, Ordering::Release);
+        }
+        is_complete
+    }
+
+    /// Wakes those who wait for all members, if these are here.
+    #[cold]
+    fn end_wait(&self) {
+        let mut state = self.state.lock();
+        if self.is_complete(&state) {
+            let wake = Wake(core::mem::take(&mut state.company));
+            drop(state);
+            wake.now();
+        }
+    }
+
+    fn take_part(self: &Arc<Self>, member: u32, part: &Part) -> bool {
         let contribution = &part.contribution;
         let mut state = self.state.lock();
         state.present += 1;
@@ -425,6 +474,7 @@ impl Crossing {
         let (is_over, other) = (state.busy == 0, state.other);
         let mut wake = Wake::default();
         wake.all(&mut state);
+        wake.0.append(&mut state.company);
         let mut unused = core::mem::take(&mut state.early);
         if let Some(under) = &mut state.run {
             unused.extend(under.inbox.drain(..).map(|(_, message)| message));
@@ -713,13 +763,27 @@ impl Pending {
 
     /// See [`crate::Pending::wait`].
     pub fn wait(&self) -> Result {
-        if weft_sched::has_source() {
-            let thread = weft_sched::current();
-            weft_sched::wait_until(|| self.advance(Some(thread)));
-        } else {
-            self.crossing.spread.exchange.wait(|| self.advance(None));
+        self.wait_until(|waiter| self.advance(waiter));
+        if self.crossing.key.member == EVERYBODY {
+            let ahead = &self.crossing.spread.ahead[self.crossing.place(self.member)];
+            if ahead.fetch_add(1, Ordering::Relaxed) + 1 >= AHEAD {
+                ahead.store(0, Ordering::Relaxed);
+                self.wait_until(|waiter| {
+                    self.crossing.spread.exchange.nodes().poll();
+                    self.crossing.awaits_nobody(waiter)
+                });
+            }
         }
         self.result()
+    }
+
+    fn wait_until(&self, done: impl Fn(Option<&'static Thread>) -> bool) {
+        if weft_sched::has_source() {
+            let thread = weft_sched::current();
+            weft_sched::wait_until(|| done(Some(thread)));
+        } else {
+            self.crossing.spread.exchange.wait(|| done(None));
+        }
     }
 
     /// See [`crate::Pending::result`].

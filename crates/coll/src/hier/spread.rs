@@ -43,6 +43,8 @@ pub(crate) struct Spread {
     /// The index of this node process.
     pub me: u32,
     pub key: TeamKey,
+    /// By member here: how many operations it has waited for since it last met all others here.
+    pub ahead: Box<[AtomicU32]>,
     board: Lock<Board>,
     programs: Lock<Vec<(Arc<Choice>, Arc<Program>)>>,
     /// Where the ranks meet, once it is known.
@@ -108,11 +110,13 @@ pub(crate) fn join(
                 board.early.entry(message.header.operation).or_default().push(message);
             }
             let joined = vec![false; layout.all_on(me).len()];
+            let ahead = joined.iter().map(|_| AtomicU32::new(0)).collect();
             let spread = Arc::new(Spread {
                 exchange,
                 layout,
                 me,
                 key,
+                ahead,
                 board: Lock::new(board),
                 programs: Lock::default(),
                 common,

@@ -2,10 +2,12 @@
 
 use crate::cases::{Case, Shape};
 use crate::some;
-use crate::world::seed;
+use crate::world::{World, seed};
 use std::sync::atomic::{AtomicU32, Ordering};
-use weft_coll::Team;
-use weft_transport::simulator::Random;
+use std::time::Duration;
+use weft_coll::{Call, Team};
+use weft_transport::Places;
+use weft_transport::simulator::{Conditions, Random};
 
 /// Ends the test program when a rank fails: the others would wait for it for ever.
 struct EndAll;
@@ -108,6 +110,49 @@ fn who_parks_is_woken_although_it_looked_again_after_it_had_registered() {
                 }
                 left.fetch_sub(1, Ordering::Release);
             });
+        });
+        world.end(teams);
+    }
+}
+
+#[test]
+fn no_rank_is_any_number_of_operations_ahead_of_others_of_its_process() {
+    const OPERATIONS: u32 = 500;
+    // One that starts an operation and then waits for it is no further ahead than one that does both in one call.
+    for waits_later in [false, true] {
+        let mut random = Random::new(seed());
+        let world = World::new(Places::blocks(4, 2), Conditions::calm(random.below(1 << 60)), 2);
+        let teams = world.join(&[0, 1, 2, 3], 0);
+        let calm = Case::new(Call::Broadcast, Shape { size: 4, split: 0 }, false, &mut random);
+        let case = Case { root: 0, count: 1, kinds: [0, 0], in_place: false, ..calm };
+        let done = AtomicU32::new(0);
+        as_threads(&teams, |team| {
+            let rank = team.rank();
+            if rank == 1 {
+                while done.load(Ordering::Relaxed) < 63 {
+                    std::thread::yield_now();
+                }
+                // Time enough for the root to do all of them, were nobody to hold it up.
+                for _ in 0..200 {
+                    std::thread::sleep(Duration::from_millis(1));
+                    assert!(done.load(Ordering::Relaxed) <= 64);
+                }
+            }
+            let mut memory = case.buffers().swap_remove(rank as usize);
+            for number in 0..OPERATIONS {
+                if rank == 1 {
+                    assert!(done.load(Ordering::Relaxed) <= number + 64);
+                }
+                let operation = case.operation(rank, &mut memory);
+                match waits_later {
+                    false => team.run(&operation),
+                    true => team.start(&operation).wait(),
+                }
+                .unwrap();
+                if rank == 0 {
+                    done.fetch_add(1, Ordering::Relaxed);
+                }
+            }
         });
         world.end(teams);
     }
