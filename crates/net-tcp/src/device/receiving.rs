@@ -17,9 +17,7 @@ use weft_transport::{Arriving, Channel, Handler, Node, Placement};
 
 /// How many times a poll receives from one connection.
 const ROUNDS: usize = 16;
-/// A payload from this length on is long: who has received one receives no more than `AHEAD` past the next header, so that
-/// the data goes straight to its place.
-const LONG: u64 = 128 << 10;
+/// How far past the next header who has received a long payload receives at most.
 const AHEAD: usize = 8 << 10;
 /// A short message of a rank is gathered below this length, and goes to its place in parts from there on.
 const WHOLE: u64 = 4 << 10;
@@ -141,6 +139,7 @@ impl TcpDevice {
                 }
                 let then = placing.then;
                 incoming.placing = None;
+                incoming.end();
                 match then {
                     Then::Forget => incoming.messages += 1,
                     Then::Tell(token) => {
@@ -172,7 +171,7 @@ impl TcpDevice {
                 self.peers[from as usize].ended.store(true, Ordering::Release);
                 continue;
             }
-            incoming.is_long = bytes >= LONG;
+            incoming.begin(bytes);
             let is_part = (present.len() as u64) < bytes;
             let wants_all = lane.channel() != Channel::PointToPoint || bytes < WHOLE;
             let mut placing = if is_part && kind == Kind::Short && wants_all {
