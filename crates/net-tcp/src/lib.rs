@@ -60,7 +60,9 @@
 //! # Loss
 //! The kernel asks a silent peer for a sign of life and gives up after the time that is set (`net-timeout`), as it does when
 //! what was sent is not acknowledged; a process that dies closes its connections. Either is reported once, with the peer's
-//! number and address. A process that ends in order says so first.
+//! number and address. A process that ends in order says so on each connection, sends nothing afterwards, and stays, for as long
+//! as `net-timeout` if need be, until what it has sent is acknowledged. Copies that others still have for it are dropped then;
+//! a message that its sender waits for is a loss.
 
 mod card;
 mod config;

@@ -191,7 +191,7 @@ pub struct Out {
 impl Out {
     /// Tells whether a message may go straight to the socket.
     pub fn is_clear(&self) -> bool {
-        self.stage == Stage::Open && !self.busy && self.queue.is_empty()
+        self.stage == Stage::Open && !self.busy && self.queue.is_empty() && !self.says_end
     }
 
     /// Tells whether a message would wait for others that are being sent.
@@ -205,6 +205,14 @@ impl Out {
         if !self.says_end && (is_dialled || matches!(self.stage, Stage::Settled | Stage::Open)) {
             self.says_end = true;
             self.push_anyway(Item::copy(Kind::End, &[], &[], 0));
+        }
+    }
+
+    /// Notes why sending has failed. A peer that is known to have ended has not broken anything.
+    pub fn break_off(&mut self, error: Errno) {
+        self.broken = Some(error);
+        if self.stage != Stage::Ended {
+            self.stage = Stage::Broken;
         }
     }
 
@@ -575,7 +583,7 @@ impl Link {
         loop {
             let mut items = {
                 let mut out = self.out.lock();
-                if out.queue.is_empty() || out.stage == Stage::Broken {
+                if out.queue.is_empty() || matches!(out.stage, Stage::Broken | Stage::Ended) {
                     out.busy = false;
                     return false;
                 }
@@ -603,8 +611,7 @@ impl Link {
             let blocked = !items.is_empty();
             out.put_back(items.into_iter());
             if let Err(error) = result {
-                out.broken = Some(error);
-                out.stage = Stage::Broken;
+                out.break_off(error);
                 out.busy = false;
                 return false;
             }

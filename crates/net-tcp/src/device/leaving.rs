@@ -9,10 +9,6 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 use weft_transport::{Device, Nobody};
 
-/// How long a process that leaves waits for its last messages to go, and how long for peers to have them.
-const PATIENCE: Duration = Duration::from_secs(5);
-const LINGER: Duration = Duration::from_secs(1);
-
 /// Returns how many bytes of a connection the peer has not acknowledged.
 fn unacknowledged(socket: &OwnedFd) -> u32 {
     // SAFETY: this request writes one `c_int`.
@@ -24,7 +20,8 @@ fn unacknowledged(socket: &OwnedFd) -> u32 {
 }
 
 impl TcpDevice {
-    /// Says that this process ends, and waits until what it has sent is there, but not without end.
+    /// Says that this process ends, and waits until what it has sent is there, for as long as a peer may be silent before it is
+    /// lost: one that does not get round to receiving would take an end that it has not heard of for a crash.
     pub(super) fn part(&self) {
         let links = || {
             let others = (0..self.count()).filter(|&node| node != self.node && !self.is_lost(node));
@@ -46,9 +43,10 @@ impl TcpDevice {
                     alive && !out.is_empty()
                 };
                 unsent |= waits;
-                let (false, Some(socket), Some(mut incoming)) =
-                    (waits, link.socket.get(), link.incoming.try_lock())
-                else {
+                let (false, Some(socket)) = (waits, link.socket.get()) else { continue };
+                let Some(mut incoming) = link.incoming.try_lock() else {
+                    // What somebody receives now is not all read.
+                    unread = true;
                     continue;
                 };
                 if !core::mem::replace(&mut incoming.closed, true) {
@@ -59,8 +57,7 @@ impl TcpDevice {
                 while rustix::io::read(socket, &mut drain).is_ok_and(|count| count > 0) {}
                 unread |= unacknowledged(socket) > 0;
             }
-            let waited = begin.elapsed();
-            if !(unsent && waited < PATIENCE || unread && waited < LINGER) {
+            if !(unsent || unread) || begin.elapsed() >= self.config.keep_alive {
                 // Who is being let in now is told so in one more round, and nobody is let in after it.
                 if self.door.lock().close() {
                     break;

@@ -195,7 +195,8 @@ impl TcpDevice {
             let mut out = link.out.lock();
             let left = out.stage == Stage::Ended;
             out.stage = Stage::Ended;
-            (out.broken, !left && !out.is_empty())
+            // Copies that are still here are for nobody: who has ended in order has received all that it waited for.
+            (out.broken, !left && out.has_started())
         };
         if !ended || incoming.placing.is_some() || waits {
             self.lose(node, broken.map_or(why, |error| error.to_string()));

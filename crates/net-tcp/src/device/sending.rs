@@ -53,7 +53,7 @@ impl TcpDevice {
 
     /// Ends what [`TcpDevice::claim`] has begun, when so many messages with so many bytes have gone to the socket, but for the
     /// rest of the last one; goes on with what others have left to be sent meanwhile.
-    pub(super) fn settle(
+    pub(crate) fn settle(
         &self,
         to: Node,
         lane: Lane,
@@ -65,10 +65,7 @@ impl TcpDevice {
         out.accept(messages, bytes);
         match rest {
             Ok(rest) => rest.into_iter().for_each(|rest| out.put_first(rest)),
-            Err(error) => {
-                out.stage = Stage::Broken;
-                out.broken = Some(error);
-            }
+            Err(error) => out.break_off(error),
         }
         let waits = !out.is_empty();
         out.busy = waits;
@@ -140,6 +137,10 @@ impl TcpDevice {
         if out.stage == Stage::Ended {
             return Err(Refusal::Lost { reason: format!("node process {to} has ended") });
         }
+        if out.says_end {
+            // Other threads may still answer what comes; who hears more than the end would take it for nonsense.
+            return Err(Refusal::Lost { reason: "this process has ended".into() });
+        }
         if !out.push(item, cost) {
             return Err(Refusal::Full);
         }
@@ -196,6 +197,11 @@ impl TcpDevice {
         let mut out = link.out.lock();
         if !out.busy && core::mem::take(&mut out.is_awaited) {
             self.wake();
+        }
+        if out.stage == Stage::Ended && out.has_started() && !self.is_leaving.load(Ordering::SeqCst) {
+            drop(out);
+            // It was being sent when the end of the peer was heard.
+            return self.lose(to, "it has ended".into());
         }
         if blocked != out.armed && !out.busy && out.stage == Stage::Open && blocked != out.is_empty() {
             out.armed = blocked;
