@@ -8,7 +8,7 @@ use core::ffi::{c_int, c_void};
 use weft_base::abi::{self, Count};
 use weft_base::constants::*;
 use weft_base::{Error, In, Out, Result};
-use weft_p2p::{Parts, note_failure, note_success};
+use weft_p2p::{Parts, note_failure};
 
 const NAMES: [&str; 2] = ["buf", "count"];
 
@@ -156,9 +156,8 @@ pub fn parrived(request: abi::Request, partition: c_int, flag: Out<c_int>) -> Re
     let arrived = messages.engine.parrived(messages.endpoint, request, partition);
     let arrived = arrived.map_err(|error| on_request(messages, request, error))?;
     flag.set(c_int::from(arrived));
-    if arrived {
-        note_success();
-    } else {
+    // One that has arrived may be asked for again and again, by who waits for others.
+    if !arrived {
         note_failure();
     }
     Ok(())
