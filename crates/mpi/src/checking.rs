@@ -29,8 +29,9 @@ pub(crate) fn report_derived(process: &Process, origin: usize) {
 
 /// Reports, at a rank's end, the sessions that it has not finalized; and what only a use that is over by now can have left
 /// behind: that of sessions without the world model, or beyond it.
+/// A rank that gave up because another process is lost is not blamed for what it left.
 pub fn report_at_end(process: &Process) {
-    if is_checking() {
+    if is_checking() && !process.has_lost_others() {
         for site in process.sessions.sites(|_, _| true) {
             left(process.world_rank, "a session was never finalized", site);
         }

@@ -246,6 +246,11 @@ impl Process {
         !self.is_active() && (self.phase() == FINALIZED || self.used_sessions.load(Ordering::Relaxed))
     }
 
+    /// Tells whether another process of the job is lost, as far as this one knows.
+    pub(crate) fn has_lost_others(&self) -> bool {
+        self.messages.get().is_some_and(|messages| messages.engine.has_lost_others())
+    }
+
     pub(crate) fn count_session(&self) {
         self.used_sessions.store(true, Ordering::Relaxed);
         self.state.fetch_add(SESSION, Ordering::AcqRel);

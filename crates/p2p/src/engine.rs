@@ -168,6 +168,11 @@ impl Engine {
         self.remote().is_some_and(|remote| remote.is_in_vain(pattern))
     }
 
+    /// Tells whether a node process of this job is lost, which ends the job.
+    pub fn has_lost_others(&self) -> bool {
+        self.remote().is_some_and(Remote::has_lost_own)
+    }
+
     fn give_back(&self, node: Node, bytes: u64) {
         if let Some(remote) = self.remote() {
             remote.give_back(node, bytes);

@@ -12,7 +12,7 @@ use crate::starter::Starter;
 use core::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 use weft_base::job::{HANDOVER, Job, Name, Named, RankState, Report, Secret, Spawn};
-use weft_base::say;
+use weft_base::{say, settings, site};
 use weft_mpi::process::{INITIALIZED, Process};
 use weft_pmi::environment;
 
@@ -91,7 +91,14 @@ fn find() -> Option<&'static dyn weft_mpi::host::Host> {
         unsafe { std::env::remove_var(name) };
     }
     match attached {
-        Ok(attached) => Some(attached),
+        Ok(attached) => {
+            if settings::is_checking() {
+                // The call that looked for the job began before it was known that calls are noted.
+                let thread = weft_sched::current();
+                thread.set_call(&site::enter(thread.call()).call);
+            }
+            Some(attached)
+        }
         Err(message) => {
             say!("weft: this program is part of a job, but cannot take part in it: {message}");
             leave_at_once(70)

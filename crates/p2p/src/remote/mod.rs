@@ -244,6 +244,11 @@ impl Remote {
         self.any_lost.load(Ordering::SeqCst) && self.waits_for_lost(pattern, &self.lost.lock().clone())
     }
 
+    /// Tells whether a node process of this job is lost.
+    pub(crate) fn has_lost_own(&self) -> bool {
+        self.any_lost.load(Ordering::SeqCst) && self.lost.lock().iter().any(|&node| node < self.of_job)
+    }
+
     #[cold]
     fn waits_for_lost(&self, pattern: &Envelope, lost: &[Node]) -> bool {
         let may_wait = |node: Node| {
