@@ -13,6 +13,7 @@ use std::io::Write;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use weft_base::constants::MPI_ERR_PROC_ABORTED;
 use weft_base::job::{Block, Job, Report};
 use weft_base::say;
 use weft_base::settings;
@@ -115,6 +116,9 @@ impl Launcher {
     }
 }
 
+/// How long a process that has lost another waits before it ends the job itself.
+const CAUSE: std::time::Duration = std::time::Duration::from_secs(1);
+
 impl Starter for Launcher {
     fn watch(&'static self, _describe: fn() -> Report) -> std::io::Result<()> {
         let socket = self.client.watch()?;
@@ -146,6 +150,10 @@ impl Starter for Launcher {
 
     fn end_job(&self, code: i32) {
         if !self.has_finished.load(Ordering::Acquire) {
+            if code == MPI_ERR_PROC_ABORTED {
+                // The launcher ends this process, too, once it has heard of the cause; its code is the job's.
+                std::thread::sleep(CAUSE);
+            }
             wait_until_read();
             self.client.abort(code, "see the report on standard error");
         }
