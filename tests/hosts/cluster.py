@@ -318,7 +318,7 @@ class Server:
         actions += [(os.POSIX_SPAWN_CLOSE, fd) for pair in pipes for fd in pair]
         command = ["/bin/sh", "-c", 'cd; exec /bin/sh -c "$0"', piece[1].decode()]
         with self.changed:
-            pid = os.posix_spawn(command[0], command, LOGIN, file_actions=actions, setsid=True)
+            pid = os.posix_spawn(command[0], command, LOGIN, file_actions=actions, setpgroup=0)
             self.changed.notify_all()
         for fd in theirs:
             os.close(fd)

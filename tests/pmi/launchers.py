@@ -175,7 +175,7 @@ class Guard:
     def __init__(self, folder):
         words = [sys.executable, str(Path(__file__).resolve()), "guard", str(folder)]
         # Not of the group that a terminal, or whoever ends the test, sends signals to.
-        self.process = subprocess.Popen(words, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+        self.process = subprocess.Popen(words, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0)
 
     def run(self, words, environment):
         """Runs a command to its end; returns its exit code and what it says on standard error."""
