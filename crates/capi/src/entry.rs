@@ -5,6 +5,7 @@ use weft_base::constants::{MPI_ERR_UNSUPPORTED_OPERATION, MPI_SUCCESS};
 pub(crate) use weft_base::settings::is_checking;
 use weft_base::{Error, Result, Subject};
 pub(crate) use weft_mpi::errors::Object;
+use weft_sys::errno;
 
 use crate::generated::arguments::ONLY;
 
@@ -12,13 +13,15 @@ use core::ffi::c_int;
 
 /// Notes which call the current thread is in, for reports. It stays noted after the call: clearing it would cost a
 /// store in every call, and a report can tell a rank that waits from one that runs.
+///
+/// Returns what leaves `errno` as it was.
 #[inline(always)]
-pub(crate) fn begin(call: &'static &'static str) {
+pub(crate) fn begin(call: &'static &'static str) -> errno::Kept {
+    let errno = weft_sched::begin_call(call);
     if is_checking() {
         begin_checked(call);
-    } else {
-        weft_sched::current().set_call(call);
     }
+    errno
 }
 
 /// Notes the call with the place in the program where it is, which reports of the rank's state find, too.

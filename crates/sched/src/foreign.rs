@@ -31,7 +31,7 @@ pub(crate) fn adopt() -> &'static Thread {
         new
     });
     thread.set_process(NO_RANK, core::ptr::null_mut());
-    context::set_current(core::ptr::from_ref(thread).cast());
+    thread.bind();
     if let Some(key) = exit_key() {
         // SAFETY: the key exists; the value is a record that lives for ever.
         unsafe { libc::pthread_setspecific(key, core::ptr::from_ref(thread).cast()) };

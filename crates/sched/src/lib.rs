@@ -56,8 +56,8 @@ pub use pool::{
 };
 #[cfg(not(loom))]
 pub use thread::{
-    Life, NO_RANK, Thread, current, known, look_again, may_spin, park, poll_failed, poll_succeeded, suspend,
-    wait_until, yield_now,
+    Life, NO_RANK, Thread, begin_call, current, known, look_again, may_spin, park, poll_failed,
+    poll_succeeded, suspend, wait_until, yield_now,
 };
 #[cfg(not(loom))]
 pub use wait_set::WaitSet;

@@ -312,7 +312,7 @@ fn create_kernel_thread(stack: Range<usize>, thread: &'static Thread) -> io::Res
 extern "C" fn rank_main(argument: *mut c_void) -> *mut c_void {
     // SAFETY: `create_kernel_thread` passes a `&'static Thread`.
     let me: &'static Thread = unsafe { &*argument.cast::<Thread>() };
-    context::set_current(argument.cast_const().cast());
+    me.bind();
     match me.home_worker {
         Some(home) => {
             home.destination().send(Chain::one(me));

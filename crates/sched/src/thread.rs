@@ -2,13 +2,14 @@
 #![allow(unsafe_code)] // The current-thread word holds a pointer to a `Thread` that lives for ever.
 
 use core::cell::UnsafeCell;
+use core::ffi::c_int;
 use core::ops::Range;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
 use weft_base::settings::SPIN_US;
 use weft_sync::prefetch;
 use weft_sync::queue::{Chain, Linked, Links};
-use weft_sys::futex;
+use weft_sys::{errno, futex};
 
 use crate::context::{self, Context};
 use crate::foreign::is_crowded;
@@ -42,6 +43,8 @@ pub struct Thread {
     polls: AtomicU32,
     process: AtomicPtr<()>,
     call: AtomicPtr<&'static str>,
+    /// Where the `errno` of the thread is that has this record.
+    errno: AtomicPtr<c_int>,
     life: AtomicU8,
     /// Odd while a thread without worker sleeps in the kernel; counts on at each change.
     sleeps: AtomicU32,
@@ -90,6 +93,7 @@ impl Thread {
             polls: AtomicU32::new(0),
             process: AtomicPtr::default(),
             call: AtomicPtr::new((&raw const NO_CALL).cast_mut()),
+            errno: AtomicPtr::default(),
             life: AtomicU8::new(Life::New as u8),
             sleeps: AtomicU32::new(0),
             stack: [AtomicUsize::new(0), AtomicUsize::new(0)],
@@ -105,6 +109,12 @@ impl Thread {
         if let Some(next) = self.links.following() {
             prefetch::for_writing(next);
         }
+    }
+
+    /// Makes this the record of the calling thread.
+    pub(crate) fn bind(&self) {
+        self.errno.store(errno::address(), Ordering::Relaxed);
+        context::set_current(core::ptr::from_ref(self).cast());
     }
 
     /// Returns the world rank this thread belongs to, or [`NO_RANK`].
@@ -281,6 +291,16 @@ pub fn current() -> &'static Thread {
         Some(thread) => thread,
         None => crate::foreign::adopt(),
     }
+}
+
+/// Notes that the calling thread is in a library function, as [`Thread::set_call`]. Returns what leaves its `errno` as it was:
+/// what waits inside, or asks the system, changes it, and programs do not expect that.
+#[inline(always)]
+pub fn begin_call(name: &'static &'static str) -> errno::Kept {
+    let me = current();
+    me.set_call(name);
+    // SAFETY: the calling thread has bound itself to the record that `current` returns.
+    unsafe { errno::keep_at(me.errno.load(Ordering::Relaxed)) }
 }
 
 /// Returns the calling thread of control if it has been seen before.

@@ -4,27 +4,9 @@
 //! touch it.
 #![allow(unsafe_code)] // The futex system call takes an address; a reference to an atomic always is a valid one.
 
+use crate::errno;
 use core::sync::atomic::AtomicU32;
 use core::time::Duration;
-
-/// Puts `errno` back when it goes.
-struct KeptErrno(libc::c_int);
-
-impl KeptErrno {
-    #[inline]
-    fn new() -> Self {
-        // SAFETY: the calling thread's own.
-        Self(unsafe { *libc::__errno_location() })
-    }
-}
-
-impl Drop for KeptErrno {
-    #[inline]
-    fn drop(&mut self) {
-        // SAFETY: as above.
-        unsafe { *libc::__errno_location() = self.0 }
-    }
-}
 
 /// Sleeps while `word` holds `expected`. Returns on a wake, a signal, or at once if the value differs already;
 /// callers loop over their condition.
@@ -49,7 +31,7 @@ pub(crate) fn wait_on(
         tv_nsec: t.subsec_nanos() as libc::c_long,
     });
     let time_pointer = time.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
-    let _kept = KeptErrno::new();
+    let _kept = errno::keep();
     // SAFETY: the word and the time live through the call; the kernel only reads them.
     let result = unsafe {
         libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT | flags, expected, time_pointer)
@@ -65,7 +47,7 @@ pub fn wake(word: &AtomicU32, count: u32) {
 
 #[inline]
 pub(crate) fn wake_on(word: &AtomicU32, count: u32, flags: libc::c_int) {
-    let _kept = KeptErrno::new();
+    let _kept = errno::keep();
     // SAFETY: the kernel uses the address as a key only.
     unsafe {
         libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | flags, count.min(i32::MAX as u32));

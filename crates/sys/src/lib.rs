@@ -5,6 +5,7 @@
 pub mod caller;
 pub mod clock;
 pub mod cpu;
+pub mod errno;
 pub mod futex;
 pub mod local_socket;
 pub mod memory;

@@ -195,7 +195,7 @@ fn call(procedure: &Procedure, large: bool, module: &str, arguments: &[Argument]
         };
         format!("if entry::is_checking() {{\n{call}}}\n")
     });
-    format!("entry::begin(&\"{name}\");\n{check}{call}{end}")
+    format!("let _errno = entry::begin(&\"{name}\");\n{check}{call}{end}")
 }
 
 /// Returns the function that stands before a collective operation in checking mode, and how many arguments it lacks.

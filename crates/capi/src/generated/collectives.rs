@@ -27,7 +27,7 @@ unsafe extern "C" fn PMPI_Allgather(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Allgather");
+    let _errno = entry::begin(&"MPI_Allgather");
     if entry::is_checking() {
         weft_mpi::collective_checks::allgather(
             "MPI_Allgather",
@@ -74,7 +74,7 @@ unsafe extern "C" fn PMPI_Allgather_c(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Allgather_c");
+    let _errno = entry::begin(&"MPI_Allgather_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::allgather(
             "MPI_Allgather_c",
@@ -117,7 +117,7 @@ unsafe extern "C" fn PMPI_Allgather_init(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Allgather_init");
+    let _errno = entry::begin(&"MPI_Allgather_init");
     if entry::is_checking() {
         weft_mpi::collective_checks::allgather(
             "MPI_Allgather_init",
@@ -171,7 +171,7 @@ unsafe extern "C" fn PMPI_Allgather_init_c(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Allgather_init_c");
+    let _errno = entry::begin(&"MPI_Allgather_init_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::allgather(
             "MPI_Allgather_init_c",
@@ -224,7 +224,7 @@ unsafe extern "C" fn PMPI_Allgatherv(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Allgatherv");
+    let _errno = entry::begin(&"MPI_Allgatherv");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -278,7 +278,7 @@ unsafe extern "C" fn PMPI_Allgatherv_c(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Allgatherv_c");
+    let _errno = entry::begin(&"MPI_Allgatherv_c");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -334,7 +334,7 @@ unsafe extern "C" fn PMPI_Allgatherv_init(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Allgatherv_init");
+    let _errno = entry::begin(&"MPI_Allgatherv_init");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -392,7 +392,7 @@ unsafe extern "C" fn PMPI_Allgatherv_init_c(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Allgatherv_init_c");
+    let _errno = entry::begin(&"MPI_Allgatherv_init_c");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -446,7 +446,7 @@ unsafe extern "C" fn PMPI_Allreduce(
     op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Allreduce");
+    let _errno = entry::begin(&"MPI_Allreduce");
     if entry::is_checking() {
         weft_mpi::collective_checks::allreduce(
             "MPI_Allreduce",
@@ -472,7 +472,7 @@ unsafe extern "C" fn PMPI_Allreduce_c(
     op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Allreduce_c");
+    let _errno = entry::begin(&"MPI_Allreduce_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::allreduce(
             "MPI_Allreduce_c",
@@ -499,7 +499,7 @@ unsafe extern "C" fn PMPI_Allreduce_init(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Allreduce_init");
+    let _errno = entry::begin(&"MPI_Allreduce_init");
     if entry::is_checking() {
         weft_mpi::collective_checks::allreduce(
             "MPI_Allreduce_init",
@@ -538,7 +538,7 @@ unsafe extern "C" fn PMPI_Allreduce_init_c(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Allreduce_init_c");
+    let _errno = entry::begin(&"MPI_Allreduce_init_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::allreduce(
             "MPI_Allreduce_init_c",
@@ -576,7 +576,7 @@ unsafe extern "C" fn PMPI_Alltoall(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Alltoall");
+    let _errno = entry::begin(&"MPI_Alltoall");
     if entry::is_checking() {
         weft_mpi::collective_checks::alltoall(
             "MPI_Alltoall",
@@ -623,7 +623,7 @@ unsafe extern "C" fn PMPI_Alltoall_c(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Alltoall_c");
+    let _errno = entry::begin(&"MPI_Alltoall_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::alltoall(
             "MPI_Alltoall_c",
@@ -666,7 +666,7 @@ unsafe extern "C" fn PMPI_Alltoall_init(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Alltoall_init");
+    let _errno = entry::begin(&"MPI_Alltoall_init");
     if entry::is_checking() {
         weft_mpi::collective_checks::alltoall(
             "MPI_Alltoall_init",
@@ -720,7 +720,7 @@ unsafe extern "C" fn PMPI_Alltoall_init_c(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Alltoall_init_c");
+    let _errno = entry::begin(&"MPI_Alltoall_init_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::alltoall(
             "MPI_Alltoall_init_c",
@@ -774,7 +774,7 @@ unsafe extern "C" fn PMPI_Alltoallv(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Alltoallv");
+    let _errno = entry::begin(&"MPI_Alltoallv");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -831,7 +831,7 @@ unsafe extern "C" fn PMPI_Alltoallv_c(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Alltoallv_c");
+    let _errno = entry::begin(&"MPI_Alltoallv_c");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -890,7 +890,7 @@ unsafe extern "C" fn PMPI_Alltoallv_init(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Alltoallv_init");
+    let _errno = entry::begin(&"MPI_Alltoallv_init");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -951,7 +951,7 @@ unsafe extern "C" fn PMPI_Alltoallv_init_c(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Alltoallv_init_c");
+    let _errno = entry::begin(&"MPI_Alltoallv_init_c");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -1010,7 +1010,7 @@ unsafe extern "C" fn PMPI_Alltoallw(
     recvtypes: *const Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Alltoallw");
+    let _errno = entry::begin(&"MPI_Alltoallw");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -1057,7 +1057,7 @@ unsafe extern "C" fn PMPI_Alltoallw_c(
     recvtypes: *const Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Alltoallw_c");
+    let _errno = entry::begin(&"MPI_Alltoallw_c");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -1106,7 +1106,7 @@ unsafe extern "C" fn PMPI_Alltoallw_init(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Alltoallw_init");
+    let _errno = entry::begin(&"MPI_Alltoallw_init");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -1157,7 +1157,7 @@ unsafe extern "C" fn PMPI_Alltoallw_init_c(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Alltoallw_init_c");
+    let _errno = entry::begin(&"MPI_Alltoallw_init_c");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -1196,7 +1196,7 @@ unsafe extern "C" fn PMPI_Alltoallw_init_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Barrier(comm: abi::Comm) -> c_int {
-    entry::begin(&"MPI_Barrier");
+    let _errno = entry::begin(&"MPI_Barrier");
     if entry::is_checking() {
         weft_mpi::collective_checks::barrier("MPI_Barrier", comm);
     }
@@ -1210,7 +1210,7 @@ unsafe extern "C" fn PMPI_Barrier_init(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Barrier_init");
+    let _errno = entry::begin(&"MPI_Barrier_init");
     if entry::is_checking() {
         weft_mpi::collective_checks::barrier("MPI_Barrier_init", comm);
     }
@@ -1227,7 +1227,7 @@ unsafe extern "C" fn PMPI_Bcast(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Bcast");
+    let _errno = entry::begin(&"MPI_Bcast");
     if entry::is_checking() {
         weft_mpi::collective_checks::bcast("MPI_Bcast", buffer, Count::from(count), datatype, root, comm);
     }
@@ -1243,7 +1243,7 @@ unsafe extern "C" fn PMPI_Bcast_c(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Bcast_c");
+    let _errno = entry::begin(&"MPI_Bcast_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::bcast("MPI_Bcast_c", buffer, count, datatype, root, comm);
     }
@@ -1261,7 +1261,7 @@ unsafe extern "C" fn PMPI_Bcast_init(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Bcast_init");
+    let _errno = entry::begin(&"MPI_Bcast_init");
     if entry::is_checking() {
         weft_mpi::collective_checks::bcast(
             "MPI_Bcast_init",
@@ -1297,7 +1297,7 @@ unsafe extern "C" fn PMPI_Bcast_init_c(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Bcast_init_c");
+    let _errno = entry::begin(&"MPI_Bcast_init_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::bcast("MPI_Bcast_init_c", buffer, count, datatype, root, comm);
     }
@@ -1325,7 +1325,7 @@ unsafe extern "C" fn PMPI_Exscan(
     op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Exscan");
+    let _errno = entry::begin(&"MPI_Exscan");
     if entry::is_checking() {
         weft_mpi::collective_checks::exscan(
             "MPI_Exscan",
@@ -1351,7 +1351,7 @@ unsafe extern "C" fn PMPI_Exscan_c(
     op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Exscan_c");
+    let _errno = entry::begin(&"MPI_Exscan_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::exscan("MPI_Exscan_c", sendbuf, recvbuf, count, datatype, op, comm);
     }
@@ -1370,7 +1370,7 @@ unsafe extern "C" fn PMPI_Exscan_init(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Exscan_init");
+    let _errno = entry::begin(&"MPI_Exscan_init");
     if entry::is_checking() {
         weft_mpi::collective_checks::exscan(
             "MPI_Exscan_init",
@@ -1409,7 +1409,7 @@ unsafe extern "C" fn PMPI_Exscan_init_c(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Exscan_init_c");
+    let _errno = entry::begin(&"MPI_Exscan_init_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::exscan("MPI_Exscan_init_c", sendbuf, recvbuf, count, datatype, op, comm);
     }
@@ -1440,7 +1440,7 @@ unsafe extern "C" fn PMPI_Gather(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Gather");
+    let _errno = entry::begin(&"MPI_Gather");
     if entry::is_checking() {
         weft_mpi::collective_checks::gather(
             "MPI_Gather",
@@ -1490,7 +1490,7 @@ unsafe extern "C" fn PMPI_Gather_c(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Gather_c");
+    let _errno = entry::begin(&"MPI_Gather_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::gather(
             "MPI_Gather_c",
@@ -1535,7 +1535,7 @@ unsafe extern "C" fn PMPI_Gather_init(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Gather_init");
+    let _errno = entry::begin(&"MPI_Gather_init");
     if entry::is_checking() {
         weft_mpi::collective_checks::gather(
             "MPI_Gather_init",
@@ -1592,7 +1592,7 @@ unsafe extern "C" fn PMPI_Gather_init_c(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Gather_init_c");
+    let _errno = entry::begin(&"MPI_Gather_init_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::gather(
             "MPI_Gather_init_c",
@@ -1648,7 +1648,7 @@ unsafe extern "C" fn PMPI_Gatherv(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Gatherv");
+    let _errno = entry::begin(&"MPI_Gatherv");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -1705,7 +1705,7 @@ unsafe extern "C" fn PMPI_Gatherv_c(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Gatherv_c");
+    let _errno = entry::begin(&"MPI_Gatherv_c");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -1764,7 +1764,7 @@ unsafe extern "C" fn PMPI_Gatherv_init(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Gatherv_init");
+    let _errno = entry::begin(&"MPI_Gatherv_init");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -1825,7 +1825,7 @@ unsafe extern "C" fn PMPI_Gatherv_init_c(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Gatherv_init_c");
+    let _errno = entry::begin(&"MPI_Gatherv_init_c");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -1883,7 +1883,7 @@ unsafe extern "C" fn PMPI_Iallgather(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Iallgather");
+    let _errno = entry::begin(&"MPI_Iallgather");
     if entry::is_checking() {
         weft_mpi::collective_checks::allgather(
             "MPI_Iallgather",
@@ -1935,7 +1935,7 @@ unsafe extern "C" fn PMPI_Iallgather_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Iallgather_c");
+    let _errno = entry::begin(&"MPI_Iallgather_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::allgather(
             "MPI_Iallgather_c",
@@ -1988,7 +1988,7 @@ unsafe extern "C" fn PMPI_Iallgatherv(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Iallgatherv");
+    let _errno = entry::begin(&"MPI_Iallgatherv");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -2044,7 +2044,7 @@ unsafe extern "C" fn PMPI_Iallgatherv_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Iallgatherv_c");
+    let _errno = entry::begin(&"MPI_Iallgatherv_c");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -2098,7 +2098,7 @@ unsafe extern "C" fn PMPI_Iallreduce(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Iallreduce");
+    let _errno = entry::begin(&"MPI_Iallreduce");
     if entry::is_checking() {
         weft_mpi::collective_checks::allreduce(
             "MPI_Iallreduce",
@@ -2135,7 +2135,7 @@ unsafe extern "C" fn PMPI_Iallreduce_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Iallreduce_c");
+    let _errno = entry::begin(&"MPI_Iallreduce_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::allreduce(
             "MPI_Iallreduce_c",
@@ -2173,7 +2173,7 @@ unsafe extern "C" fn PMPI_Ialltoall(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Ialltoall");
+    let _errno = entry::begin(&"MPI_Ialltoall");
     if entry::is_checking() {
         weft_mpi::collective_checks::alltoall(
             "MPI_Ialltoall",
@@ -2225,7 +2225,7 @@ unsafe extern "C" fn PMPI_Ialltoall_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Ialltoall_c");
+    let _errno = entry::begin(&"MPI_Ialltoall_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::alltoall(
             "MPI_Ialltoall_c",
@@ -2279,7 +2279,7 @@ unsafe extern "C" fn PMPI_Ialltoallv(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Ialltoallv");
+    let _errno = entry::begin(&"MPI_Ialltoallv");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -2338,7 +2338,7 @@ unsafe extern "C" fn PMPI_Ialltoallv_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Ialltoallv_c");
+    let _errno = entry::begin(&"MPI_Ialltoallv_c");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -2397,7 +2397,7 @@ unsafe extern "C" fn PMPI_Ialltoallw(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Ialltoallw");
+    let _errno = entry::begin(&"MPI_Ialltoallw");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -2446,7 +2446,7 @@ unsafe extern "C" fn PMPI_Ialltoallw_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Ialltoallw_c");
+    let _errno = entry::begin(&"MPI_Ialltoallw_c");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -2484,7 +2484,7 @@ unsafe extern "C" fn PMPI_Ialltoallw_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Ibarrier(comm: abi::Comm, request: *mut abi::Request) -> c_int {
-    entry::begin(&"MPI_Ibarrier");
+    let _errno = entry::begin(&"MPI_Ibarrier");
     if entry::is_checking() {
         weft_mpi::collective_checks::barrier("MPI_Ibarrier", comm);
     }
@@ -2502,7 +2502,7 @@ unsafe extern "C" fn PMPI_Ibcast(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Ibcast");
+    let _errno = entry::begin(&"MPI_Ibcast");
     if entry::is_checking() {
         weft_mpi::collective_checks::bcast("MPI_Ibcast", buffer, Count::from(count), datatype, root, comm);
     }
@@ -2529,7 +2529,7 @@ unsafe extern "C" fn PMPI_Ibcast_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Ibcast_c");
+    let _errno = entry::begin(&"MPI_Ibcast_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::bcast("MPI_Ibcast_c", buffer, count, datatype, root, comm);
     }
@@ -2550,7 +2550,7 @@ unsafe extern "C" fn PMPI_Iexscan(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Iexscan");
+    let _errno = entry::begin(&"MPI_Iexscan");
     if entry::is_checking() {
         weft_mpi::collective_checks::exscan(
             "MPI_Iexscan",
@@ -2587,7 +2587,7 @@ unsafe extern "C" fn PMPI_Iexscan_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Iexscan_c");
+    let _errno = entry::begin(&"MPI_Iexscan_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::exscan("MPI_Iexscan_c", sendbuf, recvbuf, count, datatype, op, comm);
     }
@@ -2618,7 +2618,7 @@ unsafe extern "C" fn PMPI_Igather(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Igather");
+    let _errno = entry::begin(&"MPI_Igather");
     if entry::is_checking() {
         weft_mpi::collective_checks::gather(
             "MPI_Igather",
@@ -2673,7 +2673,7 @@ unsafe extern "C" fn PMPI_Igather_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Igather_c");
+    let _errno = entry::begin(&"MPI_Igather_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::gather(
             "MPI_Igather_c",
@@ -2729,7 +2729,7 @@ unsafe extern "C" fn PMPI_Igatherv(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Igatherv");
+    let _errno = entry::begin(&"MPI_Igatherv");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -2788,7 +2788,7 @@ unsafe extern "C" fn PMPI_Igatherv_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Igatherv_c");
+    let _errno = entry::begin(&"MPI_Igatherv_c");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -2845,7 +2845,7 @@ unsafe extern "C" fn PMPI_Ireduce(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Ireduce");
+    let _errno = entry::begin(&"MPI_Ireduce");
     if entry::is_checking() {
         weft_mpi::collective_checks::reduce(
             "MPI_Ireduce",
@@ -2885,7 +2885,7 @@ unsafe extern "C" fn PMPI_Ireduce_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Ireduce_c");
+    let _errno = entry::begin(&"MPI_Ireduce_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::reduce(
             "MPI_Ireduce_c",
@@ -2924,7 +2924,7 @@ unsafe extern "C" fn PMPI_Ireduce_scatter(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Ireduce_scatter");
+    let _errno = entry::begin(&"MPI_Ireduce_scatter");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -2964,7 +2964,7 @@ unsafe extern "C" fn PMPI_Ireduce_scatter_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Ireduce_scatter_c");
+    let _errno = entry::begin(&"MPI_Ireduce_scatter_c");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -3004,7 +3004,7 @@ unsafe extern "C" fn PMPI_Ireduce_scatter_block(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Ireduce_scatter_block");
+    let _errno = entry::begin(&"MPI_Ireduce_scatter_block");
     if entry::is_checking() {
         weft_mpi::collective_checks::reduce_scatter_block(
             "MPI_Ireduce_scatter_block",
@@ -3041,7 +3041,7 @@ unsafe extern "C" fn PMPI_Ireduce_scatter_block_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Ireduce_scatter_block_c");
+    let _errno = entry::begin(&"MPI_Ireduce_scatter_block_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::reduce_scatter_block(
             "MPI_Ireduce_scatter_block_c",
@@ -3078,7 +3078,7 @@ unsafe extern "C" fn PMPI_Iscan(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Iscan");
+    let _errno = entry::begin(&"MPI_Iscan");
     if entry::is_checking() {
         weft_mpi::collective_checks::scan(
             "MPI_Iscan",
@@ -3115,7 +3115,7 @@ unsafe extern "C" fn PMPI_Iscan_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Iscan_c");
+    let _errno = entry::begin(&"MPI_Iscan_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::scan("MPI_Iscan_c", sendbuf, recvbuf, count, datatype, op, comm);
     }
@@ -3146,7 +3146,7 @@ unsafe extern "C" fn PMPI_Iscatter(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Iscatter");
+    let _errno = entry::begin(&"MPI_Iscatter");
     if entry::is_checking() {
         weft_mpi::collective_checks::scatter(
             "MPI_Iscatter",
@@ -3201,7 +3201,7 @@ unsafe extern "C" fn PMPI_Iscatter_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Iscatter_c");
+    let _errno = entry::begin(&"MPI_Iscatter_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::scatter(
             "MPI_Iscatter_c",
@@ -3257,7 +3257,7 @@ unsafe extern "C" fn PMPI_Iscatterv(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Iscatterv");
+    let _errno = entry::begin(&"MPI_Iscatterv");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -3316,7 +3316,7 @@ unsafe extern "C" fn PMPI_Iscatterv_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Iscatterv_c");
+    let _errno = entry::begin(&"MPI_Iscatterv_c");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -3364,7 +3364,7 @@ unsafe extern "C" fn PMPI_Iscatterv_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Op_commutative(op: abi::Op, commute: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Op_commutative");
+    let _errno = entry::begin(&"MPI_Op_commutative");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::operations::op_commutative(op, Out::new(commute)) };
     entry::finish("MPI_Op_commutative", result, || Object::None)
@@ -3372,7 +3372,7 @@ unsafe extern "C" fn PMPI_Op_commutative(op: abi::Op, commute: *mut c_int) -> c_
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Op_create(user_fn: Callback, commute: c_int, op: *mut abi::Op) -> c_int {
-    entry::begin(&"MPI_Op_create");
+    let _errno = entry::begin(&"MPI_Op_create");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::operations::op_create(user_fn, commute, Out::new(op)) };
     entry::finish("MPI_Op_create", result, || Object::None)
@@ -3380,7 +3380,7 @@ unsafe extern "C" fn PMPI_Op_create(user_fn: Callback, commute: c_int, op: *mut 
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Op_create_c(user_fn: Callback, commute: c_int, op: *mut abi::Op) -> c_int {
-    entry::begin(&"MPI_Op_create_c");
+    let _errno = entry::begin(&"MPI_Op_create_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::operations::op_create_c(user_fn, commute, Out::new(op)) };
     entry::finish("MPI_Op_create_c", result, || Object::None)
@@ -3388,7 +3388,7 @@ unsafe extern "C" fn PMPI_Op_create_c(user_fn: Callback, commute: c_int, op: *mu
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Op_free(op: *mut abi::Op) -> c_int {
-    entry::begin(&"MPI_Op_free");
+    let _errno = entry::begin(&"MPI_Op_free");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::operations::op_free(Out::new(op)) };
     entry::finish("MPI_Op_free", result, || Object::None)
@@ -3404,7 +3404,7 @@ unsafe extern "C" fn PMPI_Reduce(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Reduce");
+    let _errno = entry::begin(&"MPI_Reduce");
     if entry::is_checking() {
         weft_mpi::collective_checks::reduce(
             "MPI_Reduce",
@@ -3439,7 +3439,7 @@ unsafe extern "C" fn PMPI_Reduce_c(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Reduce_c");
+    let _errno = entry::begin(&"MPI_Reduce_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::reduce(
             "MPI_Reduce_c",
@@ -3468,7 +3468,7 @@ unsafe extern "C" fn PMPI_Reduce_init(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Reduce_init");
+    let _errno = entry::begin(&"MPI_Reduce_init");
     if entry::is_checking() {
         weft_mpi::collective_checks::reduce(
             "MPI_Reduce_init",
@@ -3510,7 +3510,7 @@ unsafe extern "C" fn PMPI_Reduce_init_c(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Reduce_init_c");
+    let _errno = entry::begin(&"MPI_Reduce_init_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::reduce(
             "MPI_Reduce_init_c",
@@ -3548,7 +3548,7 @@ unsafe extern "C" fn PMPI_Reduce_local(
     datatype: Datatype,
     op: abi::Op,
 ) -> c_int {
-    entry::begin(&"MPI_Reduce_local");
+    let _errno = entry::begin(&"MPI_Reduce_local");
     let result = weft_mpi::operations::reduce_local(inbuf, inoutbuf, Count::from(count), datatype, op);
     entry::finish("MPI_Reduce_local", result, || Object::None)
 }
@@ -3561,7 +3561,7 @@ unsafe extern "C" fn PMPI_Reduce_local_c(
     datatype: Datatype,
     op: abi::Op,
 ) -> c_int {
-    entry::begin(&"MPI_Reduce_local_c");
+    let _errno = entry::begin(&"MPI_Reduce_local_c");
     let result = weft_mpi::operations::reduce_local(inbuf, inoutbuf, count, datatype, op);
     entry::finish("MPI_Reduce_local_c", result, || Object::None)
 }
@@ -3575,7 +3575,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter(
     op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Reduce_scatter");
+    let _errno = entry::begin(&"MPI_Reduce_scatter");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -3613,7 +3613,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_c(
     op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Reduce_scatter_c");
+    let _errno = entry::begin(&"MPI_Reduce_scatter_c");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -3651,7 +3651,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_block(
     op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Reduce_scatter_block");
+    let _errno = entry::begin(&"MPI_Reduce_scatter_block");
     if entry::is_checking() {
         weft_mpi::collective_checks::reduce_scatter_block(
             "MPI_Reduce_scatter_block",
@@ -3683,7 +3683,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_block_c(
     op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Reduce_scatter_block_c");
+    let _errno = entry::begin(&"MPI_Reduce_scatter_block_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::reduce_scatter_block(
             "MPI_Reduce_scatter_block_c",
@@ -3711,7 +3711,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_block_init(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Reduce_scatter_block_init");
+    let _errno = entry::begin(&"MPI_Reduce_scatter_block_init");
     if entry::is_checking() {
         weft_mpi::collective_checks::reduce_scatter_block(
             "MPI_Reduce_scatter_block_init",
@@ -3750,7 +3750,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_block_init_c(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Reduce_scatter_block_init_c");
+    let _errno = entry::begin(&"MPI_Reduce_scatter_block_init_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::reduce_scatter_block(
             "MPI_Reduce_scatter_block_init_c",
@@ -3789,7 +3789,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_init(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Reduce_scatter_init");
+    let _errno = entry::begin(&"MPI_Reduce_scatter_init");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -3831,7 +3831,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_init_c(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Reduce_scatter_init_c");
+    let _errno = entry::begin(&"MPI_Reduce_scatter_init_c");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -3871,7 +3871,7 @@ unsafe extern "C" fn PMPI_Scan(
     op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Scan");
+    let _errno = entry::begin(&"MPI_Scan");
     if entry::is_checking() {
         weft_mpi::collective_checks::scan(
             "MPI_Scan",
@@ -3897,7 +3897,7 @@ unsafe extern "C" fn PMPI_Scan_c(
     op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Scan_c");
+    let _errno = entry::begin(&"MPI_Scan_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::scan("MPI_Scan_c", sendbuf, recvbuf, count, datatype, op, comm);
     }
@@ -3916,7 +3916,7 @@ unsafe extern "C" fn PMPI_Scan_init(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Scan_init");
+    let _errno = entry::begin(&"MPI_Scan_init");
     if entry::is_checking() {
         weft_mpi::collective_checks::scan(
             "MPI_Scan_init",
@@ -3955,7 +3955,7 @@ unsafe extern "C" fn PMPI_Scan_init_c(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Scan_init_c");
+    let _errno = entry::begin(&"MPI_Scan_init_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::scan("MPI_Scan_init_c", sendbuf, recvbuf, count, datatype, op, comm);
     }
@@ -3986,7 +3986,7 @@ unsafe extern "C" fn PMPI_Scatter(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Scatter");
+    let _errno = entry::begin(&"MPI_Scatter");
     if entry::is_checking() {
         weft_mpi::collective_checks::scatter(
             "MPI_Scatter",
@@ -4036,7 +4036,7 @@ unsafe extern "C" fn PMPI_Scatter_c(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Scatter_c");
+    let _errno = entry::begin(&"MPI_Scatter_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::scatter(
             "MPI_Scatter_c",
@@ -4081,7 +4081,7 @@ unsafe extern "C" fn PMPI_Scatter_init(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Scatter_init");
+    let _errno = entry::begin(&"MPI_Scatter_init");
     if entry::is_checking() {
         weft_mpi::collective_checks::scatter(
             "MPI_Scatter_init",
@@ -4138,7 +4138,7 @@ unsafe extern "C" fn PMPI_Scatter_init_c(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Scatter_init_c");
+    let _errno = entry::begin(&"MPI_Scatter_init_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::scatter(
             "MPI_Scatter_init_c",
@@ -4194,7 +4194,7 @@ unsafe extern "C" fn PMPI_Scatterv(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Scatterv");
+    let _errno = entry::begin(&"MPI_Scatterv");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -4251,7 +4251,7 @@ unsafe extern "C" fn PMPI_Scatterv_c(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Scatterv_c");
+    let _errno = entry::begin(&"MPI_Scatterv_c");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -4310,7 +4310,7 @@ unsafe extern "C" fn PMPI_Scatterv_init(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Scatterv_init");
+    let _errno = entry::begin(&"MPI_Scatterv_init");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -4371,7 +4371,7 @@ unsafe extern "C" fn PMPI_Scatterv_init_c(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Scatterv_init_c");
+    let _errno = entry::begin(&"MPI_Scatterv_init_c");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -4424,7 +4424,7 @@ unsafe extern "C" fn PMPI_Type_get_value_index(
     index_type: Datatype,
     pair_type: *mut Datatype,
 ) -> c_int {
-    entry::begin(&"MPI_Type_get_value_index");
+    let _errno = entry::begin(&"MPI_Type_get_value_index");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::datatypes::type_get_value_index(value_type, index_type, Out::new(pair_type)) };

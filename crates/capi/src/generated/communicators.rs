@@ -19,7 +19,7 @@ use weft_base::handle::Kind;
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_compare(comm1: abi::Comm, comm2: abi::Comm, result_: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Comm_compare");
+    let _errno = entry::begin(&"MPI_Comm_compare");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::communicators::comm_compare(comm1, comm2, Out::new(result_)) };
     entry::finish_among(
@@ -37,7 +37,7 @@ unsafe extern "C" fn PMPI_Comm_compare(comm1: abi::Comm, comm2: abi::Comm, resul
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_create(comm: abi::Comm, group: abi::Group, newcomm: *mut abi::Comm) -> c_int {
-    entry::begin(&"MPI_Comm_create");
+    let _errno = entry::begin(&"MPI_Comm_create");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::splitting::comm_create(comm, group, Out::new(newcomm)) };
     entry::finish("MPI_Comm_create", result, || Object::Communicator(comm))
@@ -51,7 +51,7 @@ unsafe extern "C" fn PMPI_Comm_create_from_group(
     errhandler: abi::Errhandler,
     newcomm: *mut abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Comm_create_from_group");
+    let _errno = entry::begin(&"MPI_Comm_create_from_group");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::from_groups::comm_create_from_group(
@@ -74,7 +74,7 @@ unsafe extern "C" fn PMPI_Comm_create_group(
     tag: c_int,
     newcomm: *mut abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Comm_create_group");
+    let _errno = entry::begin(&"MPI_Comm_create_group");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::from_groups::comm_create_group(comm, group, tag, Out::new(newcomm)) };
     entry::finish("MPI_Comm_create_group", result, || Object::Communicator(comm))
@@ -87,7 +87,7 @@ unsafe extern "C" fn PMPI_Comm_create_keyval(
     comm_keyval: *mut c_int,
     extra_state: *mut c_void,
 ) -> c_int {
-    entry::begin(&"MPI_Comm_create_keyval");
+    let _errno = entry::begin(&"MPI_Comm_create_keyval");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::attributes::comm_create_keyval(
@@ -102,14 +102,14 @@ unsafe extern "C" fn PMPI_Comm_create_keyval(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_delete_attr(comm: abi::Comm, comm_keyval: c_int) -> c_int {
-    entry::begin(&"MPI_Comm_delete_attr");
+    let _errno = entry::begin(&"MPI_Comm_delete_attr");
     let result = weft_mpi::attributes::comm_delete_attr(comm, comm_keyval);
     entry::finish("MPI_Comm_delete_attr", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_dup(comm: abi::Comm, newcomm: *mut abi::Comm) -> c_int {
-    entry::begin(&"MPI_Comm_dup");
+    let _errno = entry::begin(&"MPI_Comm_dup");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::duplication::comm_dup(comm, Out::new(newcomm)) };
     entry::finish("MPI_Comm_dup", result, || Object::Communicator(comm))
@@ -121,7 +121,7 @@ unsafe extern "C" fn PMPI_Comm_dup_with_info(
     info: abi::Info,
     newcomm: *mut abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Comm_dup_with_info");
+    let _errno = entry::begin(&"MPI_Comm_dup_with_info");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::duplication::comm_dup_with_info(comm, info, Out::new(newcomm)) };
     entry::finish("MPI_Comm_dup_with_info", result, || Object::Communicator(comm))
@@ -129,7 +129,7 @@ unsafe extern "C" fn PMPI_Comm_dup_with_info(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_free(comm: *mut abi::Comm) -> c_int {
-    entry::begin(&"MPI_Comm_free");
+    let _errno = entry::begin(&"MPI_Comm_free");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::communicators::comm_free(Out::new(comm)) };
     entry::finish("MPI_Comm_free", result, || {
@@ -145,7 +145,7 @@ unsafe extern "C" fn PMPI_Comm_free(comm: *mut abi::Comm) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_free_keyval(comm_keyval: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Comm_free_keyval");
+    let _errno = entry::begin(&"MPI_Comm_free_keyval");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::attributes::comm_free_keyval(Out::new(comm_keyval)) };
     entry::finish("MPI_Comm_free_keyval", result, || Object::None)
@@ -158,7 +158,7 @@ unsafe extern "C" fn PMPI_Comm_get_attr(
     attribute_val: *mut c_void,
     flag: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Comm_get_attr");
+    let _errno = entry::begin(&"MPI_Comm_get_attr");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::attributes::comm_get_attr(comm, comm_keyval, attribute_val, Out::new(flag)) };
@@ -167,7 +167,7 @@ unsafe extern "C" fn PMPI_Comm_get_attr(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_get_info(comm: abi::Comm, info_used: *mut abi::Info) -> c_int {
-    entry::begin(&"MPI_Comm_get_info");
+    let _errno = entry::begin(&"MPI_Comm_get_info");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::hints::comm_get_info(comm, Out::new(info_used)) };
     entry::finish("MPI_Comm_get_info", result, || Object::Communicator(comm))
@@ -179,7 +179,7 @@ unsafe extern "C" fn PMPI_Comm_get_name(
     comm_name: *mut c_char,
     resultlen: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Comm_get_name");
+    let _errno = entry::begin(&"MPI_Comm_get_name");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::communicators::comm_get_name(comm, Out::new(comm_name), Out::new(resultlen)) };
@@ -188,7 +188,7 @@ unsafe extern "C" fn PMPI_Comm_get_name(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_group(comm: abi::Comm, group: *mut abi::Group) -> c_int {
-    entry::begin(&"MPI_Comm_group");
+    let _errno = entry::begin(&"MPI_Comm_group");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::communicators::comm_group(comm, Out::new(group)) };
     entry::finish("MPI_Comm_group", result, || Object::Communicator(comm))
@@ -200,7 +200,7 @@ unsafe extern "C" fn PMPI_Comm_idup(
     newcomm: *mut abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Comm_idup");
+    let _errno = entry::begin(&"MPI_Comm_idup");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::duplication::comm_idup(comm, Out::new(newcomm), Out::new(request)) };
     entry::finish("MPI_Comm_idup", result, || Object::Communicator(comm))
@@ -213,7 +213,7 @@ unsafe extern "C" fn PMPI_Comm_idup_with_info(
     newcomm: *mut abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Comm_idup_with_info");
+    let _errno = entry::begin(&"MPI_Comm_idup_with_info");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::duplication::comm_idup_with_info(comm, info, Out::new(newcomm), Out::new(request))
@@ -223,7 +223,7 @@ unsafe extern "C" fn PMPI_Comm_idup_with_info(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_rank(comm: abi::Comm, rank: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Comm_rank");
+    let _errno = entry::begin(&"MPI_Comm_rank");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::communicators::comm_rank(comm, Out::new(rank)) };
     entry::finish("MPI_Comm_rank", result, || Object::Communicator(comm))
@@ -231,7 +231,7 @@ unsafe extern "C" fn PMPI_Comm_rank(comm: abi::Comm, rank: *mut c_int) -> c_int 
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_remote_group(comm: abi::Comm, group: *mut abi::Group) -> c_int {
-    entry::begin(&"MPI_Comm_remote_group");
+    let _errno = entry::begin(&"MPI_Comm_remote_group");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::intercommunicators::comm_remote_group(comm, Out::new(group)) };
     entry::finish("MPI_Comm_remote_group", result, || Object::Communicator(comm))
@@ -239,7 +239,7 @@ unsafe extern "C" fn PMPI_Comm_remote_group(comm: abi::Comm, group: *mut abi::Gr
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_remote_size(comm: abi::Comm, size: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Comm_remote_size");
+    let _errno = entry::begin(&"MPI_Comm_remote_size");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::intercommunicators::comm_remote_size(comm, Out::new(size)) };
     entry::finish("MPI_Comm_remote_size", result, || Object::Communicator(comm))
@@ -251,21 +251,21 @@ unsafe extern "C" fn PMPI_Comm_set_attr(
     comm_keyval: c_int,
     attribute_val: *mut c_void,
 ) -> c_int {
-    entry::begin(&"MPI_Comm_set_attr");
+    let _errno = entry::begin(&"MPI_Comm_set_attr");
     let result = weft_mpi::attributes::comm_set_attr(comm, comm_keyval, attribute_val);
     entry::finish("MPI_Comm_set_attr", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_set_info(comm: abi::Comm, info: abi::Info) -> c_int {
-    entry::begin(&"MPI_Comm_set_info");
+    let _errno = entry::begin(&"MPI_Comm_set_info");
     let result = weft_mpi::hints::comm_set_info(comm, info);
     entry::finish("MPI_Comm_set_info", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_set_name(comm: abi::Comm, comm_name: *const c_char) -> c_int {
-    entry::begin(&"MPI_Comm_set_name");
+    let _errno = entry::begin(&"MPI_Comm_set_name");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::communicators::comm_set_name(comm, In::new(comm_name)) };
     entry::finish("MPI_Comm_set_name", result, || Object::Communicator(comm))
@@ -273,7 +273,7 @@ unsafe extern "C" fn PMPI_Comm_set_name(comm: abi::Comm, comm_name: *const c_cha
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_size(comm: abi::Comm, size: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Comm_size");
+    let _errno = entry::begin(&"MPI_Comm_size");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::communicators::comm_size(comm, Out::new(size)) };
     entry::finish("MPI_Comm_size", result, || Object::Communicator(comm))
@@ -286,7 +286,7 @@ unsafe extern "C" fn PMPI_Comm_split(
     key: c_int,
     newcomm: *mut abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Comm_split");
+    let _errno = entry::begin(&"MPI_Comm_split");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::splitting::comm_split(comm, color, key, Out::new(newcomm)) };
     entry::finish("MPI_Comm_split", result, || Object::Communicator(comm))
@@ -300,7 +300,7 @@ unsafe extern "C" fn PMPI_Comm_split_type(
     info: abi::Info,
     newcomm: *mut abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Comm_split_type");
+    let _errno = entry::begin(&"MPI_Comm_split_type");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::split_type::comm_split_type(comm, split_type, key, info, Out::new(newcomm)) };
@@ -309,7 +309,7 @@ unsafe extern "C" fn PMPI_Comm_split_type(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_test_inter(comm: abi::Comm, flag: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Comm_test_inter");
+    let _errno = entry::begin(&"MPI_Comm_test_inter");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::intercommunicators::comm_test_inter(comm, Out::new(flag)) };
     entry::finish("MPI_Comm_test_inter", result, || Object::Communicator(comm))
@@ -321,7 +321,7 @@ unsafe extern "C" fn PMPI_Group_compare(
     group2: abi::Group,
     result_: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Group_compare");
+    let _errno = entry::begin(&"MPI_Group_compare");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_compare(group1, group2, Out::new(result_)) };
     entry::finish_among(
@@ -343,7 +343,7 @@ unsafe extern "C" fn PMPI_Group_difference(
     group2: abi::Group,
     newgroup: *mut abi::Group,
 ) -> c_int {
-    entry::begin(&"MPI_Group_difference");
+    let _errno = entry::begin(&"MPI_Group_difference");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_difference(group1, group2, Out::new(newgroup)) };
     entry::finish_among(
@@ -366,7 +366,7 @@ unsafe extern "C" fn PMPI_Group_excl(
     ranks: *const c_int,
     newgroup: *mut abi::Group,
 ) -> c_int {
-    entry::begin(&"MPI_Group_excl");
+    let _errno = entry::begin(&"MPI_Group_excl");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_excl(group, n, In::new(ranks), Out::new(newgroup)) };
     entry::finish("MPI_Group_excl", result, || Object::Group(group))
@@ -374,7 +374,7 @@ unsafe extern "C" fn PMPI_Group_excl(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Group_free(group: *mut abi::Group) -> c_int {
-    entry::begin(&"MPI_Group_free");
+    let _errno = entry::begin(&"MPI_Group_free");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_free(Out::new(group)) };
     entry::finish("MPI_Group_free", result, || Object::None)
@@ -386,7 +386,7 @@ unsafe extern "C" fn PMPI_Group_from_session_pset(
     pset_name: *const c_char,
     newgroup: *mut abi::Group,
 ) -> c_int {
-    entry::begin(&"MPI_Group_from_session_pset");
+    let _errno = entry::begin(&"MPI_Group_from_session_pset");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::sessions::group_from_session_pset(session, In::new(pset_name), Out::new(newgroup))
@@ -401,7 +401,7 @@ unsafe extern "C" fn PMPI_Group_incl(
     ranks: *const c_int,
     newgroup: *mut abi::Group,
 ) -> c_int {
-    entry::begin(&"MPI_Group_incl");
+    let _errno = entry::begin(&"MPI_Group_incl");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_incl(group, n, In::new(ranks), Out::new(newgroup)) };
     entry::finish("MPI_Group_incl", result, || Object::Group(group))
@@ -413,7 +413,7 @@ unsafe extern "C" fn PMPI_Group_intersection(
     group2: abi::Group,
     newgroup: *mut abi::Group,
 ) -> c_int {
-    entry::begin(&"MPI_Group_intersection");
+    let _errno = entry::begin(&"MPI_Group_intersection");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_intersection(group1, group2, Out::new(newgroup)) };
     entry::finish_among(
@@ -436,7 +436,7 @@ unsafe extern "C" fn PMPI_Group_range_excl(
     ranges: *const [c_int; 3],
     newgroup: *mut abi::Group,
 ) -> c_int {
-    entry::begin(&"MPI_Group_range_excl");
+    let _errno = entry::begin(&"MPI_Group_range_excl");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_range_excl(group, n, In::new(ranges), Out::new(newgroup)) };
     entry::finish("MPI_Group_range_excl", result, || Object::Group(group))
@@ -449,7 +449,7 @@ unsafe extern "C" fn PMPI_Group_range_incl(
     ranges: *const [c_int; 3],
     newgroup: *mut abi::Group,
 ) -> c_int {
-    entry::begin(&"MPI_Group_range_incl");
+    let _errno = entry::begin(&"MPI_Group_range_incl");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_range_incl(group, n, In::new(ranges), Out::new(newgroup)) };
     entry::finish("MPI_Group_range_incl", result, || Object::Group(group))
@@ -457,7 +457,7 @@ unsafe extern "C" fn PMPI_Group_range_incl(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Group_rank(group: abi::Group, rank: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Group_rank");
+    let _errno = entry::begin(&"MPI_Group_rank");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_rank(group, Out::new(rank)) };
     entry::finish("MPI_Group_rank", result, || Object::Group(group))
@@ -465,7 +465,7 @@ unsafe extern "C" fn PMPI_Group_rank(group: abi::Group, rank: *mut c_int) -> c_i
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Group_size(group: abi::Group, size: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Group_size");
+    let _errno = entry::begin(&"MPI_Group_size");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_size(group, Out::new(size)) };
     entry::finish("MPI_Group_size", result, || Object::Group(group))
@@ -479,7 +479,7 @@ unsafe extern "C" fn PMPI_Group_translate_ranks(
     group2: abi::Group,
     ranks2: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Group_translate_ranks");
+    let _errno = entry::begin(&"MPI_Group_translate_ranks");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::groups::group_translate_ranks(group1, n, In::new(ranks1), group2, Out::new(ranks2))
@@ -503,7 +503,7 @@ unsafe extern "C" fn PMPI_Group_union(
     group2: abi::Group,
     newgroup: *mut abi::Group,
 ) -> c_int {
-    entry::begin(&"MPI_Group_union");
+    let _errno = entry::begin(&"MPI_Group_union");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::groups::group_union(group1, group2, Out::new(newgroup)) };
     entry::finish_among(
@@ -528,7 +528,7 @@ unsafe extern "C" fn PMPI_Intercomm_create(
     tag: c_int,
     newintercomm: *mut abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Intercomm_create");
+    let _errno = entry::begin(&"MPI_Intercomm_create");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::intercommunicators::intercomm_create(
@@ -564,7 +564,7 @@ unsafe extern "C" fn PMPI_Intercomm_create_from_groups(
     errhandler: abi::Errhandler,
     newintercomm: *mut abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Intercomm_create_from_groups");
+    let _errno = entry::begin(&"MPI_Intercomm_create_from_groups");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::from_groups::intercomm_create_from_groups(
@@ -597,7 +597,7 @@ unsafe extern "C" fn PMPI_Intercomm_merge(
     high: c_int,
     newintracomm: *mut abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Intercomm_merge");
+    let _errno = entry::begin(&"MPI_Intercomm_merge");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::intercommunicators::intercomm_merge(intercomm, high, Out::new(newintracomm)) };
@@ -611,7 +611,7 @@ unsafe extern "C" fn PMPI_Type_create_keyval(
     type_keyval: *mut c_int,
     extra_state: *mut c_void,
 ) -> c_int {
-    entry::begin(&"MPI_Type_create_keyval");
+    let _errno = entry::begin(&"MPI_Type_create_keyval");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::type_attributes::type_create_keyval(
@@ -626,14 +626,14 @@ unsafe extern "C" fn PMPI_Type_create_keyval(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_delete_attr(datatype: Datatype, type_keyval: c_int) -> c_int {
-    entry::begin(&"MPI_Type_delete_attr");
+    let _errno = entry::begin(&"MPI_Type_delete_attr");
     let result = weft_mpi::type_attributes::type_delete_attr(datatype, type_keyval);
     entry::finish("MPI_Type_delete_attr", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_free_keyval(type_keyval: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Type_free_keyval");
+    let _errno = entry::begin(&"MPI_Type_free_keyval");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::type_attributes::type_free_keyval(Out::new(type_keyval)) };
     entry::finish("MPI_Type_free_keyval", result, || Object::None)
@@ -646,7 +646,7 @@ unsafe extern "C" fn PMPI_Type_get_attr(
     attribute_val: *mut c_void,
     flag: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Type_get_attr");
+    let _errno = entry::begin(&"MPI_Type_get_attr");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::type_attributes::type_get_attr(datatype, type_keyval, attribute_val, Out::new(flag))
@@ -660,7 +660,7 @@ unsafe extern "C" fn PMPI_Type_get_name(
     type_name: *mut c_char,
     resultlen: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Type_get_name");
+    let _errno = entry::begin(&"MPI_Type_get_name");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::datatypes::type_get_name(datatype, Out::new(type_name), Out::new(resultlen)) };
@@ -673,14 +673,14 @@ unsafe extern "C" fn PMPI_Type_set_attr(
     type_keyval: c_int,
     attribute_val: *mut c_void,
 ) -> c_int {
-    entry::begin(&"MPI_Type_set_attr");
+    let _errno = entry::begin(&"MPI_Type_set_attr");
     let result = weft_mpi::type_attributes::type_set_attr(datatype, type_keyval, attribute_val);
     entry::finish("MPI_Type_set_attr", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_set_name(datatype: Datatype, type_name: *const c_char) -> c_int {
-    entry::begin(&"MPI_Type_set_name");
+    let _errno = entry::begin(&"MPI_Type_set_name");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::datatypes::type_set_name(datatype, In::new(type_name)) };
     entry::finish("MPI_Type_set_name", result, || Object::None)
@@ -693,7 +693,7 @@ unsafe extern "C" fn PMPI_Win_create_keyval(
     win_keyval: *mut c_int,
     extra_state: *mut c_void,
 ) -> c_int {
-    entry::begin(&"MPI_Win_create_keyval");
+    let _errno = entry::begin(&"MPI_Win_create_keyval");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::window_attributes::win_create_keyval(
@@ -708,14 +708,14 @@ unsafe extern "C" fn PMPI_Win_create_keyval(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_delete_attr(win: abi::Win, win_keyval: c_int) -> c_int {
-    entry::begin(&"MPI_Win_delete_attr");
+    let _errno = entry::begin(&"MPI_Win_delete_attr");
     let result = weft_mpi::window_attributes::win_delete_attr(win, win_keyval);
     entry::finish("MPI_Win_delete_attr", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_free_keyval(win_keyval: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Win_free_keyval");
+    let _errno = entry::begin(&"MPI_Win_free_keyval");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::window_attributes::win_free_keyval(Out::new(win_keyval)) };
     entry::finish("MPI_Win_free_keyval", result, || Object::None)
@@ -728,7 +728,7 @@ unsafe extern "C" fn PMPI_Win_get_attr(
     attribute_val: *mut c_void,
     flag: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Win_get_attr");
+    let _errno = entry::begin(&"MPI_Win_get_attr");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::window_attributes::win_get_attr(win, win_keyval, attribute_val, Out::new(flag)) };
@@ -737,7 +737,7 @@ unsafe extern "C" fn PMPI_Win_get_attr(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_get_name(win: abi::Win, win_name: *mut c_char, resultlen: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Win_get_name");
+    let _errno = entry::begin(&"MPI_Win_get_name");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::window_attributes::win_get_name(win, Out::new(win_name), Out::new(resultlen)) };
@@ -750,14 +750,14 @@ unsafe extern "C" fn PMPI_Win_set_attr(
     win_keyval: c_int,
     attribute_val: *mut c_void,
 ) -> c_int {
-    entry::begin(&"MPI_Win_set_attr");
+    let _errno = entry::begin(&"MPI_Win_set_attr");
     let result = weft_mpi::window_attributes::win_set_attr(win, win_keyval, attribute_val);
     entry::finish("MPI_Win_set_attr", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_set_name(win: abi::Win, win_name: *const c_char) -> c_int {
-    entry::begin(&"MPI_Win_set_name");
+    let _errno = entry::begin(&"MPI_Win_set_name");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::window_attributes::win_set_name(win, In::new(win_name)) };
     entry::finish("MPI_Win_set_name", result, || Object::Window(win))

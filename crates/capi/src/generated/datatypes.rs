@@ -29,7 +29,7 @@ unsafe extern "C" fn PMPI_Aint_diff(addr1: Aint, addr2: Aint) -> Aint {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Get_address(location: *const c_void, address: *mut Aint) -> c_int {
-    entry::begin(&"MPI_Get_address");
+    let _errno = entry::begin(&"MPI_Get_address");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::datatypes::get_address(location, Out::new(address)) };
     entry::finish("MPI_Get_address", result, || Object::None)
@@ -41,7 +41,7 @@ unsafe extern "C" fn PMPI_Get_elements(
     datatype: Datatype,
     count: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Get_elements");
+    let _errno = entry::begin(&"MPI_Get_elements");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::get_elements(In::new(status), datatype, CountOut::Int(Out::new(count)))
@@ -55,7 +55,7 @@ unsafe extern "C" fn PMPI_Get_elements_c(
     datatype: Datatype,
     count: *mut Count,
 ) -> c_int {
-    entry::begin(&"MPI_Get_elements_c");
+    let _errno = entry::begin(&"MPI_Get_elements_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::get_elements(In::new(status), datatype, CountOut::Count(Out::new(count)))
@@ -73,7 +73,7 @@ unsafe extern "C" fn PMPI_Pack(
     position: *mut c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Pack");
+    let _errno = entry::begin(&"MPI_Pack");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::packing::pack(
@@ -99,7 +99,7 @@ unsafe extern "C" fn PMPI_Pack_c(
     position: *mut Count,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Pack_c");
+    let _errno = entry::begin(&"MPI_Pack_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::packing::pack(
@@ -125,7 +125,7 @@ unsafe extern "C" fn PMPI_Pack_external(
     outsize: Aint,
     position: *mut Aint,
 ) -> c_int {
-    entry::begin(&"MPI_Pack_external");
+    let _errno = entry::begin(&"MPI_Pack_external");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::packing::pack_external(
@@ -151,7 +151,7 @@ unsafe extern "C" fn PMPI_Pack_external_c(
     outsize: Count,
     position: *mut Count,
 ) -> c_int {
-    entry::begin(&"MPI_Pack_external_c");
+    let _errno = entry::begin(&"MPI_Pack_external_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::packing::pack_external(
@@ -174,7 +174,7 @@ unsafe extern "C" fn PMPI_Pack_external_size(
     datatype: Datatype,
     size: *mut Aint,
 ) -> c_int {
-    entry::begin(&"MPI_Pack_external_size");
+    let _errno = entry::begin(&"MPI_Pack_external_size");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::packing::pack_external_size(
@@ -194,7 +194,7 @@ unsafe extern "C" fn PMPI_Pack_external_size_c(
     datatype: Datatype,
     size: *mut Count,
 ) -> c_int {
-    entry::begin(&"MPI_Pack_external_size_c");
+    let _errno = entry::begin(&"MPI_Pack_external_size_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::packing::pack_external_size(
@@ -214,7 +214,7 @@ unsafe extern "C" fn PMPI_Pack_size(
     comm: abi::Comm,
     size: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Pack_size");
+    let _errno = entry::begin(&"MPI_Pack_size");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::packing::pack_size(Count::from(incount), datatype, comm, CountOut::Int(Out::new(size)))
@@ -229,7 +229,7 @@ unsafe extern "C" fn PMPI_Pack_size_c(
     comm: abi::Comm,
     size: *mut Count,
 ) -> c_int {
-    entry::begin(&"MPI_Pack_size_c");
+    let _errno = entry::begin(&"MPI_Pack_size_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::packing::pack_size(incount, datatype, comm, CountOut::Count(Out::new(size))) };
@@ -238,7 +238,7 @@ unsafe extern "C" fn PMPI_Pack_size_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_commit(datatype: *mut Datatype) -> c_int {
-    entry::begin(&"MPI_Type_commit");
+    let _errno = entry::begin(&"MPI_Type_commit");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::datatypes::type_commit(Out::new(datatype)) };
     entry::finish("MPI_Type_commit", result, || Object::None)
@@ -246,7 +246,7 @@ unsafe extern "C" fn PMPI_Type_commit(datatype: *mut Datatype) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_contiguous(count: c_int, oldtype: Datatype, newtype: *mut Datatype) -> c_int {
-    entry::begin(&"MPI_Type_contiguous");
+    let _errno = entry::begin(&"MPI_Type_contiguous");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::datatypes::type_contiguous(Count::from(count), oldtype, Out::new(newtype)) };
@@ -259,7 +259,7 @@ unsafe extern "C" fn PMPI_Type_contiguous_c(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin(&"MPI_Type_contiguous_c");
+    let _errno = entry::begin(&"MPI_Type_contiguous_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::datatypes::type_contiguous_c(count, oldtype, Out::new(newtype)) };
     entry::finish("MPI_Type_contiguous_c", result, || Object::None)
@@ -278,7 +278,7 @@ unsafe extern "C" fn PMPI_Type_create_darray(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin(&"MPI_Type_create_darray");
+    let _errno = entry::begin(&"MPI_Type_create_darray");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_create_darray(
@@ -310,7 +310,7 @@ unsafe extern "C" fn PMPI_Type_create_darray_c(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin(&"MPI_Type_create_darray_c");
+    let _errno = entry::begin(&"MPI_Type_create_darray_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_create_darray(
@@ -337,7 +337,7 @@ unsafe extern "C" fn PMPI_Type_create_hindexed(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin(&"MPI_Type_create_hindexed");
+    let _errno = entry::begin(&"MPI_Type_create_hindexed");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_create_hindexed(
@@ -359,7 +359,7 @@ unsafe extern "C" fn PMPI_Type_create_hindexed_c(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin(&"MPI_Type_create_hindexed_c");
+    let _errno = entry::begin(&"MPI_Type_create_hindexed_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_create_hindexed(
@@ -381,7 +381,7 @@ unsafe extern "C" fn PMPI_Type_create_hindexed_block(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin(&"MPI_Type_create_hindexed_block");
+    let _errno = entry::begin(&"MPI_Type_create_hindexed_block");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_create_hindexed_block(
@@ -408,7 +408,7 @@ unsafe extern "C" fn PMPI_Type_create_hindexed_block_c(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin(&"MPI_Type_create_hindexed_block_c");
+    let _errno = entry::begin(&"MPI_Type_create_hindexed_block_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_create_hindexed_block(
@@ -435,7 +435,7 @@ unsafe extern "C" fn PMPI_Type_create_hvector(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin(&"MPI_Type_create_hvector");
+    let _errno = entry::begin(&"MPI_Type_create_hvector");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_create_hvector(
@@ -462,7 +462,7 @@ unsafe extern "C" fn PMPI_Type_create_hvector_c(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin(&"MPI_Type_create_hvector_c");
+    let _errno = entry::begin(&"MPI_Type_create_hvector_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_create_hvector_c(count, blocklength, stride, oldtype, Out::new(newtype))
@@ -483,7 +483,7 @@ unsafe extern "C" fn PMPI_Type_create_indexed_block(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin(&"MPI_Type_create_indexed_block");
+    let _errno = entry::begin(&"MPI_Type_create_indexed_block");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_create_indexed_block(
@@ -510,7 +510,7 @@ unsafe extern "C" fn PMPI_Type_create_indexed_block_c(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin(&"MPI_Type_create_indexed_block_c");
+    let _errno = entry::begin(&"MPI_Type_create_indexed_block_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_create_indexed_block(
@@ -536,7 +536,7 @@ unsafe extern "C" fn PMPI_Type_create_resized(
     extent: Aint,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin(&"MPI_Type_create_resized");
+    let _errno = entry::begin(&"MPI_Type_create_resized");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_create_resized(oldtype, lb as Count, extent as Count, Out::new(newtype))
@@ -551,7 +551,7 @@ unsafe extern "C" fn PMPI_Type_create_resized_c(
     extent: Count,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin(&"MPI_Type_create_resized_c");
+    let _errno = entry::begin(&"MPI_Type_create_resized_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::datatypes::type_create_resized_c(oldtype, lb, extent, Out::new(newtype)) };
@@ -566,7 +566,7 @@ unsafe extern "C" fn PMPI_Type_create_struct(
     array_of_types: *const Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin(&"MPI_Type_create_struct");
+    let _errno = entry::begin(&"MPI_Type_create_struct");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_create_struct(
@@ -588,7 +588,7 @@ unsafe extern "C" fn PMPI_Type_create_struct_c(
     array_of_types: *const Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin(&"MPI_Type_create_struct_c");
+    let _errno = entry::begin(&"MPI_Type_create_struct_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_create_struct(
@@ -612,7 +612,7 @@ unsafe extern "C" fn PMPI_Type_create_subarray(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin(&"MPI_Type_create_subarray");
+    let _errno = entry::begin(&"MPI_Type_create_subarray");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_create_subarray(
@@ -638,7 +638,7 @@ unsafe extern "C" fn PMPI_Type_create_subarray_c(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin(&"MPI_Type_create_subarray_c");
+    let _errno = entry::begin(&"MPI_Type_create_subarray_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_create_subarray(
@@ -656,7 +656,7 @@ unsafe extern "C" fn PMPI_Type_create_subarray_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_dup(oldtype: Datatype, newtype: *mut Datatype) -> c_int {
-    entry::begin(&"MPI_Type_dup");
+    let _errno = entry::begin(&"MPI_Type_dup");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::datatypes::type_dup(oldtype, Out::new(newtype)) };
     entry::finish("MPI_Type_dup", result, || Object::None)
@@ -664,7 +664,7 @@ unsafe extern "C" fn PMPI_Type_dup(oldtype: Datatype, newtype: *mut Datatype) ->
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_free(datatype: *mut Datatype) -> c_int {
-    entry::begin(&"MPI_Type_free");
+    let _errno = entry::begin(&"MPI_Type_free");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::datatypes::type_free(Out::new(datatype)) };
     entry::finish("MPI_Type_free", result, || Object::None)
@@ -680,7 +680,7 @@ unsafe extern "C" fn PMPI_Type_get_contents(
     array_of_addresses: *mut Aint,
     array_of_datatypes: *mut Datatype,
 ) -> c_int {
-    entry::begin(&"MPI_Type_get_contents");
+    let _errno = entry::begin(&"MPI_Type_get_contents");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_get_contents(
@@ -710,7 +710,7 @@ unsafe extern "C" fn PMPI_Type_get_contents_c(
     array_of_large_counts: *mut Count,
     array_of_datatypes: *mut Datatype,
 ) -> c_int {
-    entry::begin(&"MPI_Type_get_contents_c");
+    let _errno = entry::begin(&"MPI_Type_get_contents_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_get_contents(
@@ -736,7 +736,7 @@ unsafe extern "C" fn PMPI_Type_get_envelope(
     num_datatypes: *mut c_int,
     combiner: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Type_get_envelope");
+    let _errno = entry::begin(&"MPI_Type_get_envelope");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_get_envelope(
@@ -760,7 +760,7 @@ unsafe extern "C" fn PMPI_Type_get_envelope_c(
     num_datatypes: *mut Count,
     combiner: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Type_get_envelope_c");
+    let _errno = entry::begin(&"MPI_Type_get_envelope_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_get_envelope(
@@ -777,7 +777,7 @@ unsafe extern "C" fn PMPI_Type_get_envelope_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_get_extent(datatype: Datatype, lb: *mut Aint, extent: *mut Aint) -> c_int {
-    entry::begin(&"MPI_Type_get_extent");
+    let _errno = entry::begin(&"MPI_Type_get_extent");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_get_extent(
@@ -791,7 +791,7 @@ unsafe extern "C" fn PMPI_Type_get_extent(datatype: Datatype, lb: *mut Aint, ext
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_get_extent_c(datatype: Datatype, lb: *mut Count, extent: *mut Count) -> c_int {
-    entry::begin(&"MPI_Type_get_extent_c");
+    let _errno = entry::begin(&"MPI_Type_get_extent_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_get_extent(
@@ -809,7 +809,7 @@ unsafe extern "C" fn PMPI_Type_get_true_extent(
     true_lb: *mut Aint,
     true_extent: *mut Aint,
 ) -> c_int {
-    entry::begin(&"MPI_Type_get_true_extent");
+    let _errno = entry::begin(&"MPI_Type_get_true_extent");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_get_true_extent(
@@ -827,7 +827,7 @@ unsafe extern "C" fn PMPI_Type_get_true_extent_c(
     true_lb: *mut Count,
     true_extent: *mut Count,
 ) -> c_int {
-    entry::begin(&"MPI_Type_get_true_extent_c");
+    let _errno = entry::begin(&"MPI_Type_get_true_extent_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_get_true_extent(
@@ -847,7 +847,7 @@ unsafe extern "C" fn PMPI_Type_indexed(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin(&"MPI_Type_indexed");
+    let _errno = entry::begin(&"MPI_Type_indexed");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_indexed(
@@ -869,7 +869,7 @@ unsafe extern "C" fn PMPI_Type_indexed_c(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin(&"MPI_Type_indexed_c");
+    let _errno = entry::begin(&"MPI_Type_indexed_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_indexed(
@@ -885,7 +885,7 @@ unsafe extern "C" fn PMPI_Type_indexed_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_size(datatype: Datatype, size: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Type_size");
+    let _errno = entry::begin(&"MPI_Type_size");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::datatypes::type_size(datatype, CountOut::Int(Out::new(size))) };
     entry::finish("MPI_Type_size", result, || Object::None)
@@ -893,7 +893,7 @@ unsafe extern "C" fn PMPI_Type_size(datatype: Datatype, size: *mut c_int) -> c_i
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_size_c(datatype: Datatype, size: *mut Count) -> c_int {
-    entry::begin(&"MPI_Type_size_c");
+    let _errno = entry::begin(&"MPI_Type_size_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::datatypes::type_size(datatype, CountOut::Count(Out::new(size))) };
     entry::finish("MPI_Type_size_c", result, || Object::None)
@@ -907,7 +907,7 @@ unsafe extern "C" fn PMPI_Type_vector(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin(&"MPI_Type_vector");
+    let _errno = entry::begin(&"MPI_Type_vector");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_vector(
@@ -940,7 +940,7 @@ unsafe extern "C" fn PMPI_Type_vector_c(
     oldtype: Datatype,
     newtype: *mut Datatype,
 ) -> c_int {
-    entry::begin(&"MPI_Type_vector_c");
+    let _errno = entry::begin(&"MPI_Type_vector_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::datatypes::type_vector_c(count, blocklength, stride, oldtype, Out::new(newtype)) };
@@ -968,7 +968,7 @@ unsafe extern "C" fn PMPI_Unpack(
     datatype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Unpack");
+    let _errno = entry::begin(&"MPI_Unpack");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::packing::unpack(
@@ -994,7 +994,7 @@ unsafe extern "C" fn PMPI_Unpack_c(
     datatype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Unpack_c");
+    let _errno = entry::begin(&"MPI_Unpack_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::packing::unpack(
@@ -1020,7 +1020,7 @@ unsafe extern "C" fn PMPI_Unpack_external(
     outcount: c_int,
     datatype: Datatype,
 ) -> c_int {
-    entry::begin(&"MPI_Unpack_external");
+    let _errno = entry::begin(&"MPI_Unpack_external");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::packing::unpack_external(
@@ -1046,7 +1046,7 @@ unsafe extern "C" fn PMPI_Unpack_external_c(
     outcount: Count,
     datatype: Datatype,
 ) -> c_int {
-    entry::begin(&"MPI_Unpack_external_c");
+    let _errno = entry::begin(&"MPI_Unpack_external_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::packing::unpack_external(

@@ -19,7 +19,7 @@ use weft_base::handle::Kind;
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Attr_delete(comm: abi::Comm, keyval: c_int) -> c_int {
-    entry::begin(&"MPI_Attr_delete");
+    let _errno = entry::begin(&"MPI_Attr_delete");
     let result = weft_mpi::attributes::attr_delete(comm, keyval);
     entry::finish("MPI_Attr_delete", result, || Object::Communicator(comm))
 }
@@ -31,7 +31,7 @@ unsafe extern "C" fn PMPI_Attr_get(
     attribute_val: *mut c_void,
     flag: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Attr_get");
+    let _errno = entry::begin(&"MPI_Attr_get");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::attributes::attr_get(comm, keyval, attribute_val, Out::new(flag)) };
     entry::finish("MPI_Attr_get", result, || Object::Communicator(comm))
@@ -39,7 +39,7 @@ unsafe extern "C" fn PMPI_Attr_get(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Attr_put(comm: abi::Comm, keyval: c_int, attribute_val: *mut c_void) -> c_int {
-    entry::begin(&"MPI_Attr_put");
+    let _errno = entry::begin(&"MPI_Attr_put");
     let result = weft_mpi::attributes::attr_put(comm, keyval, attribute_val);
     entry::finish("MPI_Attr_put", result, || Object::Communicator(comm))
 }
@@ -50,7 +50,7 @@ unsafe extern "C" fn PMPI_Get_elements_x(
     datatype: Datatype,
     count: *mut Count,
 ) -> c_int {
-    entry::begin(&"MPI_Get_elements_x");
+    let _errno = entry::begin(&"MPI_Get_elements_x");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::datatypes::get_elements_x(In::new(status), datatype, Out::new(count)) };
     entry::finish("MPI_Get_elements_x", result, || Object::None)
@@ -64,7 +64,7 @@ unsafe extern "C" fn PMPI_Info_get(
     value: *mut c_char,
     flag: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Info_get");
+    let _errno = entry::begin(&"MPI_Info_get");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::info::info_get(info, In::new(key), valuelen, Out::new(value), Out::new(flag)) };
@@ -78,7 +78,7 @@ unsafe extern "C" fn PMPI_Info_get_valuelen(
     valuelen: *mut c_int,
     flag: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Info_get_valuelen");
+    let _errno = entry::begin(&"MPI_Info_get_valuelen");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::info::info_get_valuelen(info, In::new(key), Out::new(valuelen), Out::new(flag)) };
@@ -92,7 +92,7 @@ unsafe extern "C" fn PMPI_Keyval_create(
     keyval: *mut c_int,
     extra_state: *mut c_void,
 ) -> c_int {
-    entry::begin(&"MPI_Keyval_create");
+    let _errno = entry::begin(&"MPI_Keyval_create");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::attributes::keyval_create(copy_fn, delete_fn, Out::new(keyval), extra_state) };
@@ -101,7 +101,7 @@ unsafe extern "C" fn PMPI_Keyval_create(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Keyval_free(keyval: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Keyval_free");
+    let _errno = entry::begin(&"MPI_Keyval_free");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::attributes::keyval_free(Out::new(keyval)) };
     entry::finish("MPI_Keyval_free", result, || Object::None)
@@ -113,7 +113,7 @@ unsafe extern "C" fn PMPI_Status_set_elements_x(
     datatype: Datatype,
     count: Count,
 ) -> c_int {
-    entry::begin(&"MPI_Status_set_elements_x");
+    let _errno = entry::begin(&"MPI_Status_set_elements_x");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::datatypes::status_set_elements_x(Out::new(status), datatype, count) };
     entry::finish("MPI_Status_set_elements_x", result, || Object::None)
@@ -121,7 +121,7 @@ unsafe extern "C" fn PMPI_Status_set_elements_x(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_get_extent_x(datatype: Datatype, lb: *mut Count, extent: *mut Count) -> c_int {
-    entry::begin(&"MPI_Type_get_extent_x");
+    let _errno = entry::begin(&"MPI_Type_get_extent_x");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::datatypes::type_get_extent_x(datatype, Out::new(lb), Out::new(extent)) };
     entry::finish("MPI_Type_get_extent_x", result, || Object::None)
@@ -133,7 +133,7 @@ unsafe extern "C" fn PMPI_Type_get_true_extent_x(
     true_lb: *mut Count,
     true_extent: *mut Count,
 ) -> c_int {
-    entry::begin(&"MPI_Type_get_true_extent_x");
+    let _errno = entry::begin(&"MPI_Type_get_true_extent_x");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::type_get_true_extent_x(datatype, Out::new(true_lb), Out::new(true_extent))
@@ -143,7 +143,7 @@ unsafe extern "C" fn PMPI_Type_get_true_extent_x(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_size_x(datatype: Datatype, size: *mut Count) -> c_int {
-    entry::begin(&"MPI_Type_size_x");
+    let _errno = entry::begin(&"MPI_Type_size_x");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::datatypes::type_size_x(datatype, Out::new(size)) };
     entry::finish("MPI_Type_size_x", result, || Object::None)

@@ -19,7 +19,7 @@ use weft_base::handle::Kind;
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Add_error_class(errorclass: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Add_error_class");
+    let _errno = entry::begin(&"MPI_Add_error_class");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::errors::add_error_class(Out::new(errorclass)) };
     entry::finish("MPI_Add_error_class", result, || Object::None)
@@ -27,7 +27,7 @@ unsafe extern "C" fn PMPI_Add_error_class(errorclass: *mut c_int) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Add_error_code(errorclass: c_int, errorcode: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Add_error_code");
+    let _errno = entry::begin(&"MPI_Add_error_code");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::errors::add_error_code(errorclass, Out::new(errorcode)) };
     entry::finish("MPI_Add_error_code", result, || Object::None)
@@ -35,7 +35,7 @@ unsafe extern "C" fn PMPI_Add_error_code(errorclass: c_int, errorcode: *mut c_in
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Add_error_string(errorcode: c_int, string: *const c_char) -> c_int {
-    entry::begin(&"MPI_Add_error_string");
+    let _errno = entry::begin(&"MPI_Add_error_string");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::errors::add_error_string(errorcode, In::new(string)) };
     entry::finish("MPI_Add_error_string", result, || Object::None)
@@ -43,14 +43,14 @@ unsafe extern "C" fn PMPI_Add_error_string(errorcode: c_int, string: *const c_ch
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Alloc_mem(size: Aint, info: abi::Info, baseptr: *mut c_void) -> c_int {
-    entry::begin(&"MPI_Alloc_mem");
+    let _errno = entry::begin(&"MPI_Alloc_mem");
     let result = weft_mpi::memory::alloc_mem(size, info, baseptr);
     entry::finish("MPI_Alloc_mem", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_call_errhandler(comm: abi::Comm, errorcode: c_int) -> c_int {
-    entry::begin(&"MPI_Comm_call_errhandler");
+    let _errno = entry::begin(&"MPI_Comm_call_errhandler");
     let result = weft_mpi::errors::comm_call_errhandler(comm, errorcode);
     entry::finish("MPI_Comm_call_errhandler", result, || Object::Communicator(comm))
 }
@@ -60,7 +60,7 @@ unsafe extern "C" fn PMPI_Comm_create_errhandler(
     comm_errhandler_fn: Callback,
     errhandler: *mut abi::Errhandler,
 ) -> c_int {
-    entry::begin(&"MPI_Comm_create_errhandler");
+    let _errno = entry::begin(&"MPI_Comm_create_errhandler");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::errors::comm_create_errhandler(comm_errhandler_fn, Out::new(errhandler)) };
@@ -69,7 +69,7 @@ unsafe extern "C" fn PMPI_Comm_create_errhandler(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_get_errhandler(comm: abi::Comm, errhandler: *mut abi::Errhandler) -> c_int {
-    entry::begin(&"MPI_Comm_get_errhandler");
+    let _errno = entry::begin(&"MPI_Comm_get_errhandler");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::errors::comm_get_errhandler(comm, Out::new(errhandler)) };
     entry::finish("MPI_Comm_get_errhandler", result, || Object::Communicator(comm))
@@ -77,14 +77,14 @@ unsafe extern "C" fn PMPI_Comm_get_errhandler(comm: abi::Comm, errhandler: *mut 
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_set_errhandler(comm: abi::Comm, errhandler: abi::Errhandler) -> c_int {
-    entry::begin(&"MPI_Comm_set_errhandler");
+    let _errno = entry::begin(&"MPI_Comm_set_errhandler");
     let result = weft_mpi::errors::comm_set_errhandler(comm, errhandler);
     entry::finish("MPI_Comm_set_errhandler", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Errhandler_free(errhandler: *mut abi::Errhandler) -> c_int {
-    entry::begin(&"MPI_Errhandler_free");
+    let _errno = entry::begin(&"MPI_Errhandler_free");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::errors::errhandler_free(Out::new(errhandler)) };
     entry::finish("MPI_Errhandler_free", result, || Object::None)
@@ -92,7 +92,7 @@ unsafe extern "C" fn PMPI_Errhandler_free(errhandler: *mut abi::Errhandler) -> c
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Error_class(errorcode: c_int, errorclass: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Error_class");
+    let _errno = entry::begin(&"MPI_Error_class");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::errors::error_class(errorcode, Out::new(errorclass)) };
     entry::finish("MPI_Error_class", result, || Object::None)
@@ -104,7 +104,7 @@ unsafe extern "C" fn PMPI_Error_string(
     string: *mut c_char,
     resultlen: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Error_string");
+    let _errno = entry::begin(&"MPI_Error_string");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::errors::error_string(errorcode, Out::new(string), Out::new(resultlen)) };
     entry::finish("MPI_Error_string", result, || Object::None)
@@ -112,7 +112,7 @@ unsafe extern "C" fn PMPI_Error_string(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_call_errhandler(fh: abi::File, errorcode: c_int) -> c_int {
-    entry::begin(&"MPI_File_call_errhandler");
+    let _errno = entry::begin(&"MPI_File_call_errhandler");
     let result = weft_mpi::error_handlers::file_call_errhandler(fh, errorcode);
     entry::finish("MPI_File_call_errhandler", result, || Object::File(fh))
 }
@@ -122,7 +122,7 @@ unsafe extern "C" fn PMPI_File_create_errhandler(
     file_errhandler_fn: Callback,
     errhandler: *mut abi::Errhandler,
 ) -> c_int {
-    entry::begin(&"MPI_File_create_errhandler");
+    let _errno = entry::begin(&"MPI_File_create_errhandler");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::error_handlers::file_create_errhandler(file_errhandler_fn, Out::new(errhandler)) };
@@ -131,7 +131,7 @@ unsafe extern "C" fn PMPI_File_create_errhandler(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_get_errhandler(file: abi::File, errhandler: *mut abi::Errhandler) -> c_int {
-    entry::begin(&"MPI_File_get_errhandler");
+    let _errno = entry::begin(&"MPI_File_get_errhandler");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::error_handlers::file_get_errhandler(file, Out::new(errhandler)) };
     entry::finish("MPI_File_get_errhandler", result, || Object::File(file))
@@ -139,21 +139,21 @@ unsafe extern "C" fn PMPI_File_get_errhandler(file: abi::File, errhandler: *mut 
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_set_errhandler(file: abi::File, errhandler: abi::Errhandler) -> c_int {
-    entry::begin(&"MPI_File_set_errhandler");
+    let _errno = entry::begin(&"MPI_File_set_errhandler");
     let result = weft_mpi::error_handlers::file_set_errhandler(file, errhandler);
     entry::finish("MPI_File_set_errhandler", result, || Object::File(file))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Free_mem(base: *mut c_void) -> c_int {
-    entry::begin(&"MPI_Free_mem");
+    let _errno = entry::begin(&"MPI_Free_mem");
     let result = weft_mpi::memory::free_mem(base);
     entry::finish("MPI_Free_mem", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Get_hw_resource_info(hw_info: *mut abi::Info) -> c_int {
-    entry::begin(&"MPI_Get_hw_resource_info");
+    let _errno = entry::begin(&"MPI_Get_hw_resource_info");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::resources::get_hw_resource_info(Out::new(hw_info)) };
     entry::finish("MPI_Get_hw_resource_info", result, || Object::None)
@@ -161,7 +161,7 @@ unsafe extern "C" fn PMPI_Get_hw_resource_info(hw_info: *mut abi::Info) -> c_int
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Get_library_version(version: *mut c_char, resultlen: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Get_library_version");
+    let _errno = entry::begin(&"MPI_Get_library_version");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::environment::get_library_version(Out::new(version), Out::new(resultlen)) };
@@ -170,7 +170,7 @@ unsafe extern "C" fn PMPI_Get_library_version(version: *mut c_char, resultlen: *
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Get_processor_name(name: *mut c_char, resultlen: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Get_processor_name");
+    let _errno = entry::begin(&"MPI_Get_processor_name");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::environment::get_processor_name(Out::new(name), Out::new(resultlen)) };
     entry::finish("MPI_Get_processor_name", result, || Object::None)
@@ -178,7 +178,7 @@ unsafe extern "C" fn PMPI_Get_processor_name(name: *mut c_char, resultlen: *mut 
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Get_version(version: *mut c_int, subversion: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Get_version");
+    let _errno = entry::begin(&"MPI_Get_version");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::environment::get_version(Out::new(version), Out::new(subversion)) };
     entry::finish("MPI_Get_version", result, || Object::None)
@@ -186,28 +186,28 @@ unsafe extern "C" fn PMPI_Get_version(version: *mut c_int, subversion: *mut c_in
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Remove_error_class(errorclass: c_int) -> c_int {
-    entry::begin(&"MPI_Remove_error_class");
+    let _errno = entry::begin(&"MPI_Remove_error_class");
     let result = weft_mpi::errors::remove_error_class(errorclass);
     entry::finish("MPI_Remove_error_class", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Remove_error_code(errorcode: c_int) -> c_int {
-    entry::begin(&"MPI_Remove_error_code");
+    let _errno = entry::begin(&"MPI_Remove_error_code");
     let result = weft_mpi::errors::remove_error_code(errorcode);
     entry::finish("MPI_Remove_error_code", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Remove_error_string(errorcode: c_int) -> c_int {
-    entry::begin(&"MPI_Remove_error_string");
+    let _errno = entry::begin(&"MPI_Remove_error_string");
     let result = weft_mpi::errors::remove_error_string(errorcode);
     entry::finish("MPI_Remove_error_string", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Session_call_errhandler(session: abi::Session, errorcode: c_int) -> c_int {
-    entry::begin(&"MPI_Session_call_errhandler");
+    let _errno = entry::begin(&"MPI_Session_call_errhandler");
     let result = weft_mpi::error_handlers::session_call_errhandler(session, errorcode);
     entry::finish("MPI_Session_call_errhandler", result, || Object::Session(session))
 }
@@ -217,7 +217,7 @@ unsafe extern "C" fn PMPI_Session_create_errhandler(
     session_errhandler_fn: Callback,
     errhandler: *mut abi::Errhandler,
 ) -> c_int {
-    entry::begin(&"MPI_Session_create_errhandler");
+    let _errno = entry::begin(&"MPI_Session_create_errhandler");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::error_handlers::session_create_errhandler(session_errhandler_fn, Out::new(errhandler))
@@ -230,7 +230,7 @@ unsafe extern "C" fn PMPI_Session_get_errhandler(
     session: abi::Session,
     errhandler: *mut abi::Errhandler,
 ) -> c_int {
-    entry::begin(&"MPI_Session_get_errhandler");
+    let _errno = entry::begin(&"MPI_Session_get_errhandler");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::error_handlers::session_get_errhandler(session, Out::new(errhandler)) };
     entry::finish("MPI_Session_get_errhandler", result, || Object::Session(session))
@@ -241,14 +241,14 @@ unsafe extern "C" fn PMPI_Session_set_errhandler(
     session: abi::Session,
     errhandler: abi::Errhandler,
 ) -> c_int {
-    entry::begin(&"MPI_Session_set_errhandler");
+    let _errno = entry::begin(&"MPI_Session_set_errhandler");
     let result = weft_mpi::error_handlers::session_set_errhandler(session, errhandler);
     entry::finish("MPI_Session_set_errhandler", result, || Object::Session(session))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_call_errhandler(win: abi::Win, errorcode: c_int) -> c_int {
-    entry::begin(&"MPI_Win_call_errhandler");
+    let _errno = entry::begin(&"MPI_Win_call_errhandler");
     let result = weft_mpi::error_handlers::win_call_errhandler(win, errorcode);
     entry::finish("MPI_Win_call_errhandler", result, || Object::Window(win))
 }
@@ -258,7 +258,7 @@ unsafe extern "C" fn PMPI_Win_create_errhandler(
     win_errhandler_fn: Callback,
     errhandler: *mut abi::Errhandler,
 ) -> c_int {
-    entry::begin(&"MPI_Win_create_errhandler");
+    let _errno = entry::begin(&"MPI_Win_create_errhandler");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::error_handlers::win_create_errhandler(win_errhandler_fn, Out::new(errhandler)) };
@@ -267,7 +267,7 @@ unsafe extern "C" fn PMPI_Win_create_errhandler(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_get_errhandler(win: abi::Win, errhandler: *mut abi::Errhandler) -> c_int {
-    entry::begin(&"MPI_Win_get_errhandler");
+    let _errno = entry::begin(&"MPI_Win_get_errhandler");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::error_handlers::win_get_errhandler(win, Out::new(errhandler)) };
     entry::finish("MPI_Win_get_errhandler", result, || Object::Window(win))
@@ -275,7 +275,7 @@ unsafe extern "C" fn PMPI_Win_get_errhandler(win: abi::Win, errhandler: *mut abi
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_set_errhandler(win: abi::Win, errhandler: abi::Errhandler) -> c_int {
-    entry::begin(&"MPI_Win_set_errhandler");
+    let _errno = entry::begin(&"MPI_Win_set_errhandler");
     let result = weft_mpi::error_handlers::win_set_errhandler(win, errhandler);
     entry::finish("MPI_Win_set_errhandler", result, || Object::Window(win))
 }

@@ -19,7 +19,7 @@ use weft_base::handle::Kind;
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Grequest_complete(request: abi::Request) -> c_int {
-    entry::begin(&"MPI_Grequest_complete");
+    let _errno = entry::begin(&"MPI_Grequest_complete");
     let result = weft_mpi::generalized::grequest_complete(request);
     entry::finish("MPI_Grequest_complete", result, || Object::None)
 }
@@ -32,7 +32,7 @@ unsafe extern "C" fn PMPI_Grequest_start(
     extra_state: *mut c_void,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Grequest_start");
+    let _errno = entry::begin(&"MPI_Grequest_start");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::generalized::grequest_start(query_fn, free_fn, cancel_fn, extra_state, Out::new(request))
@@ -42,7 +42,7 @@ unsafe extern "C" fn PMPI_Grequest_start(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Status_set_cancelled(status: *mut Status, flag: c_int) -> c_int {
-    entry::begin(&"MPI_Status_set_cancelled");
+    let _errno = entry::begin(&"MPI_Status_set_cancelled");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::statuses::status_set_cancelled(Out::new(status), flag) };
     entry::finish("MPI_Status_set_cancelled", result, || Object::None)
@@ -54,7 +54,7 @@ unsafe extern "C" fn PMPI_Status_set_elements(
     datatype: Datatype,
     count: c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Status_set_elements");
+    let _errno = entry::begin(&"MPI_Status_set_elements");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::datatypes::status_set_elements(Out::new(status), datatype, Count::from(count)) };
@@ -67,7 +67,7 @@ unsafe extern "C" fn PMPI_Status_set_elements_c(
     datatype: Datatype,
     count: Count,
 ) -> c_int {
-    entry::begin(&"MPI_Status_set_elements_c");
+    let _errno = entry::begin(&"MPI_Status_set_elements_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::datatypes::status_set_elements(Out::new(status), datatype, count) };
     entry::finish("MPI_Status_set_elements_c", result, || Object::None)
@@ -75,7 +75,7 @@ unsafe extern "C" fn PMPI_Status_set_elements_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Status_set_error(status: *mut Status, err: c_int) -> c_int {
-    entry::begin(&"MPI_Status_set_error");
+    let _errno = entry::begin(&"MPI_Status_set_error");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::statuses::status_set_error(Out::new(status), err) };
     entry::finish("MPI_Status_set_error", result, || Object::None)
@@ -83,7 +83,7 @@ unsafe extern "C" fn PMPI_Status_set_error(status: *mut Status, err: c_int) -> c
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Status_set_source(status: *mut Status, source: c_int) -> c_int {
-    entry::begin(&"MPI_Status_set_source");
+    let _errno = entry::begin(&"MPI_Status_set_source");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::statuses::status_set_source(Out::new(status), source) };
     entry::finish("MPI_Status_set_source", result, || Object::None)
@@ -91,7 +91,7 @@ unsafe extern "C" fn PMPI_Status_set_source(status: *mut Status, source: c_int) 
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Status_set_tag(status: *mut Status, tag: c_int) -> c_int {
-    entry::begin(&"MPI_Status_set_tag");
+    let _errno = entry::begin(&"MPI_Status_set_tag");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::statuses::status_set_tag(Out::new(status), tag) };
     entry::finish("MPI_Status_set_tag", result, || Object::None)

@@ -19,7 +19,7 @@ use weft_base::handle::Kind;
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Info_create(info: *mut abi::Info) -> c_int {
-    entry::begin(&"MPI_Info_create");
+    let _errno = entry::begin(&"MPI_Info_create");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::info::info_create(Out::new(info)) };
     entry::finish("MPI_Info_create", result, || Object::None)
@@ -31,7 +31,7 @@ unsafe extern "C" fn PMPI_Info_create_env(
     argv: *const *mut c_char,
     info: *mut abi::Info,
 ) -> c_int {
-    entry::begin(&"MPI_Info_create_env");
+    let _errno = entry::begin(&"MPI_Info_create_env");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::info::info_create_env(argc, In::new(argv), Out::new(info)) };
     entry::finish("MPI_Info_create_env", result, || Object::None)
@@ -39,7 +39,7 @@ unsafe extern "C" fn PMPI_Info_create_env(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Info_delete(info: abi::Info, key: *const c_char) -> c_int {
-    entry::begin(&"MPI_Info_delete");
+    let _errno = entry::begin(&"MPI_Info_delete");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::info::info_delete(info, In::new(key)) };
     entry::finish("MPI_Info_delete", result, || Object::None)
@@ -47,7 +47,7 @@ unsafe extern "C" fn PMPI_Info_delete(info: abi::Info, key: *const c_char) -> c_
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Info_dup(info: abi::Info, newinfo: *mut abi::Info) -> c_int {
-    entry::begin(&"MPI_Info_dup");
+    let _errno = entry::begin(&"MPI_Info_dup");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::info::info_dup(info, Out::new(newinfo)) };
     entry::finish("MPI_Info_dup", result, || Object::None)
@@ -55,7 +55,7 @@ unsafe extern "C" fn PMPI_Info_dup(info: abi::Info, newinfo: *mut abi::Info) -> 
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Info_free(info: *mut abi::Info) -> c_int {
-    entry::begin(&"MPI_Info_free");
+    let _errno = entry::begin(&"MPI_Info_free");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::info::info_free(Out::new(info)) };
     entry::finish("MPI_Info_free", result, || Object::None)
@@ -63,7 +63,7 @@ unsafe extern "C" fn PMPI_Info_free(info: *mut abi::Info) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Info_get_nkeys(info: abi::Info, nkeys: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Info_get_nkeys");
+    let _errno = entry::begin(&"MPI_Info_get_nkeys");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::info::info_get_nkeys(info, Out::new(nkeys)) };
     entry::finish("MPI_Info_get_nkeys", result, || Object::None)
@@ -71,7 +71,7 @@ unsafe extern "C" fn PMPI_Info_get_nkeys(info: abi::Info, nkeys: *mut c_int) -> 
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Info_get_nthkey(info: abi::Info, n: c_int, key: *mut c_char) -> c_int {
-    entry::begin(&"MPI_Info_get_nthkey");
+    let _errno = entry::begin(&"MPI_Info_get_nthkey");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::info::info_get_nthkey(info, n, Out::new(key)) };
     entry::finish("MPI_Info_get_nthkey", result, || Object::None)
@@ -85,7 +85,7 @@ unsafe extern "C" fn PMPI_Info_get_string(
     value: *mut c_char,
     flag: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Info_get_string");
+    let _errno = entry::begin(&"MPI_Info_get_string");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::info::info_get_string(info, In::new(key), Out::new(buflen), Out::new(value), Out::new(flag))
@@ -95,7 +95,7 @@ unsafe extern "C" fn PMPI_Info_get_string(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Info_set(info: abi::Info, key: *const c_char, value: *const c_char) -> c_int {
-    entry::begin(&"MPI_Info_set");
+    let _errno = entry::begin(&"MPI_Info_set");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::info::info_set(info, In::new(key), In::new(value)) };
     entry::finish("MPI_Info_set", result, || Object::None)

@@ -109,7 +109,7 @@ unsafe extern "C" fn PMPI_Session_f2c(session: c_int) -> abi::Session {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Status_c2f(c_status: *const Status, f_status: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Status_c2f");
+    let _errno = entry::begin(&"MPI_Status_c2f");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { crate::direct::status_c2f(In::new(c_status), Out::new(f_status)) };
     entry::finish("MPI_Status_c2f", result, || Object::None)
@@ -117,7 +117,7 @@ unsafe extern "C" fn PMPI_Status_c2f(c_status: *const Status, f_status: *mut c_i
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Status_c2f08(c_status: *const Status, f08_status: *mut Status) -> c_int {
-    entry::begin(&"MPI_Status_c2f08");
+    let _errno = entry::begin(&"MPI_Status_c2f08");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { crate::direct::status_c2f08(In::new(c_status), Out::new(f08_status)) };
     entry::finish("MPI_Status_c2f08", result, || Object::None)
@@ -125,7 +125,7 @@ unsafe extern "C" fn PMPI_Status_c2f08(c_status: *const Status, f08_status: *mut
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Status_f082c(f08_status: *const Status, c_status: *mut Status) -> c_int {
-    entry::begin(&"MPI_Status_f082c");
+    let _errno = entry::begin(&"MPI_Status_f082c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { crate::direct::status_f082c(In::new(f08_status), Out::new(c_status)) };
     entry::finish("MPI_Status_f082c", result, || Object::None)
@@ -133,7 +133,7 @@ unsafe extern "C" fn PMPI_Status_f082c(f08_status: *const Status, c_status: *mut
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Status_f082f(f08_status: *const Status, f_status: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Status_f082f");
+    let _errno = entry::begin(&"MPI_Status_f082f");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { crate::direct::status_f082f(In::new(f08_status), Out::new(f_status)) };
     entry::finish("MPI_Status_f082f", result, || Object::None)
@@ -141,7 +141,7 @@ unsafe extern "C" fn PMPI_Status_f082f(f08_status: *const Status, f_status: *mut
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Status_f2c(f_status: *const c_int, c_status: *mut Status) -> c_int {
-    entry::begin(&"MPI_Status_f2c");
+    let _errno = entry::begin(&"MPI_Status_f2c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { crate::direct::status_f2c(In::new(f_status), Out::new(c_status)) };
     entry::finish("MPI_Status_f2c", result, || Object::None)
@@ -149,7 +149,7 @@ unsafe extern "C" fn PMPI_Status_f2c(f_status: *const c_int, c_status: *mut Stat
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Status_f2f08(f_status: *const c_int, f08_status: *mut Status) -> c_int {
-    entry::begin(&"MPI_Status_f2f08");
+    let _errno = entry::begin(&"MPI_Status_f2f08");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { crate::direct::status_f2f08(In::new(f_status), Out::new(f08_status)) };
     entry::finish("MPI_Status_f2f08", result, || Object::None)
@@ -162,7 +162,7 @@ unsafe extern "C" fn PMPI_Type_c2f(datatype: Datatype) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_create_f90_complex(p: c_int, r: c_int, newtype: *mut Datatype) -> c_int {
-    entry::begin(&"MPI_Type_create_f90_complex");
+    let _errno = entry::begin(&"MPI_Type_create_f90_complex");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::datatypes::type_create_f90_complex(p, r, Out::new(newtype)) };
     entry::finish("MPI_Type_create_f90_complex", result, || Object::None)
@@ -170,7 +170,7 @@ unsafe extern "C" fn PMPI_Type_create_f90_complex(p: c_int, r: c_int, newtype: *
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_create_f90_integer(r: c_int, newtype: *mut Datatype) -> c_int {
-    entry::begin(&"MPI_Type_create_f90_integer");
+    let _errno = entry::begin(&"MPI_Type_create_f90_integer");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::datatypes::type_create_f90_integer(r, Out::new(newtype)) };
     entry::finish("MPI_Type_create_f90_integer", result, || Object::None)
@@ -178,7 +178,7 @@ unsafe extern "C" fn PMPI_Type_create_f90_integer(r: c_int, newtype: *mut Dataty
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_create_f90_real(p: c_int, r: c_int, newtype: *mut Datatype) -> c_int {
-    entry::begin(&"MPI_Type_create_f90_real");
+    let _errno = entry::begin(&"MPI_Type_create_f90_real");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::datatypes::type_create_f90_real(p, r, Out::new(newtype)) };
     entry::finish("MPI_Type_create_f90_real", result, || Object::None)
@@ -191,7 +191,7 @@ unsafe extern "C" fn PMPI_Type_f2c(datatype: c_int) -> Datatype {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_match_size(typeclass: c_int, size: c_int, datatype: *mut Datatype) -> c_int {
-    entry::begin(&"MPI_Type_match_size");
+    let _errno = entry::begin(&"MPI_Type_match_size");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::datatypes::type_match_size(typeclass, size, Out::new(datatype)) };
     entry::finish("MPI_Type_match_size", result, || Object::None)

@@ -304,7 +304,7 @@ unsafe extern "C" fn PMPI_Win_allocate(
     baseptr: *mut c_void,
     win: *mut abi::Win,
 ) -> c_int {
-    entry::begin(&"MPI_Win_allocate");
+    let _errno = entry::begin(&"MPI_Win_allocate");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::windows::win_allocate(size, Count::from(disp_unit), info, comm, baseptr, Out::new(win))
@@ -321,7 +321,7 @@ unsafe extern "C" fn PMPI_Win_allocate_c(
     baseptr: *mut c_void,
     win: *mut abi::Win,
 ) -> c_int {
-    entry::begin(&"MPI_Win_allocate_c");
+    let _errno = entry::begin(&"MPI_Win_allocate_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::windows::win_allocate(size, disp_unit as Count, info, comm, baseptr, Out::new(win))
@@ -338,7 +338,7 @@ unsafe extern "C" fn PMPI_Win_allocate_shared(
     baseptr: *mut c_void,
     win: *mut abi::Win,
 ) -> c_int {
-    entry::begin(&"MPI_Win_allocate_shared");
+    let _errno = entry::begin(&"MPI_Win_allocate_shared");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::windows::win_allocate_shared(
@@ -362,7 +362,7 @@ unsafe extern "C" fn PMPI_Win_allocate_shared_c(
     baseptr: *mut c_void,
     win: *mut abi::Win,
 ) -> c_int {
-    entry::begin(&"MPI_Win_allocate_shared_c");
+    let _errno = entry::begin(&"MPI_Win_allocate_shared_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::windows::win_allocate_shared(size, disp_unit as Count, info, comm, baseptr, Out::new(win))
@@ -372,7 +372,7 @@ unsafe extern "C" fn PMPI_Win_allocate_shared_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_attach(win: abi::Win, base: *mut c_void, size: Aint) -> c_int {
-    entry::begin(&"MPI_Win_attach");
+    let _errno = entry::begin(&"MPI_Win_attach");
     let result = weft_mpi::windows::win_attach(win, base, size);
     entry::finish("MPI_Win_attach", result, || Object::Window(win))
 }
@@ -391,7 +391,7 @@ unsafe extern "C" fn PMPI_Win_create(
     comm: abi::Comm,
     win: *mut abi::Win,
 ) -> c_int {
-    entry::begin(&"MPI_Win_create");
+    let _errno = entry::begin(&"MPI_Win_create");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::windows::win_create(base, size, Count::from(disp_unit), info, comm, Out::new(win))
@@ -408,7 +408,7 @@ unsafe extern "C" fn PMPI_Win_create_c(
     comm: abi::Comm,
     win: *mut abi::Win,
 ) -> c_int {
-    entry::begin(&"MPI_Win_create_c");
+    let _errno = entry::begin(&"MPI_Win_create_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::windows::win_create(base, size, disp_unit as Count, info, comm, Out::new(win)) };
@@ -417,7 +417,7 @@ unsafe extern "C" fn PMPI_Win_create_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_create_dynamic(info: abi::Info, comm: abi::Comm, win: *mut abi::Win) -> c_int {
-    entry::begin(&"MPI_Win_create_dynamic");
+    let _errno = entry::begin(&"MPI_Win_create_dynamic");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::windows::win_create_dynamic(info, comm, Out::new(win)) };
     entry::finish("MPI_Win_create_dynamic", result, || Object::Communicator(comm))
@@ -425,7 +425,7 @@ unsafe extern "C" fn PMPI_Win_create_dynamic(info: abi::Info, comm: abi::Comm, w
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_detach(win: abi::Win, base: *const c_void) -> c_int {
-    entry::begin(&"MPI_Win_detach");
+    let _errno = entry::begin(&"MPI_Win_detach");
     let result = weft_mpi::windows::win_detach(win, base);
     entry::finish("MPI_Win_detach", result, || Object::Window(win))
 }
@@ -457,7 +457,7 @@ unsafe extern "C" fn PMPI_Win_flush_local_all(win: abi::Win) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_free(win: *mut abi::Win) -> c_int {
-    entry::begin(&"MPI_Win_free");
+    let _errno = entry::begin(&"MPI_Win_free");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::windows::win_free(Out::new(win)) };
     entry::finish("MPI_Win_free", result, || {
@@ -473,7 +473,7 @@ unsafe extern "C" fn PMPI_Win_free(win: *mut abi::Win) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_get_group(win: abi::Win, group: *mut abi::Group) -> c_int {
-    entry::begin(&"MPI_Win_get_group");
+    let _errno = entry::begin(&"MPI_Win_get_group");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::windows::win_get_group(win, Out::new(group)) };
     entry::finish("MPI_Win_get_group", result, || Object::Window(win))
@@ -481,7 +481,7 @@ unsafe extern "C" fn PMPI_Win_get_group(win: abi::Win, group: *mut abi::Group) -
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_get_info(win: abi::Win, info_used: *mut abi::Info) -> c_int {
-    entry::begin(&"MPI_Win_get_info");
+    let _errno = entry::begin(&"MPI_Win_get_info");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::windows::win_get_info(win, Out::new(info_used)) };
     entry::finish("MPI_Win_get_info", result, || Object::Window(win))
@@ -504,7 +504,7 @@ unsafe extern "C" fn PMPI_Win_post(_group: abi::Group, _assert: c_int, win: abi:
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_set_info(win: abi::Win, info: abi::Info) -> c_int {
-    entry::begin(&"MPI_Win_set_info");
+    let _errno = entry::begin(&"MPI_Win_set_info");
     let result = weft_mpi::windows::win_set_info(win, info);
     entry::finish("MPI_Win_set_info", result, || Object::Window(win))
 }
@@ -517,7 +517,7 @@ unsafe extern "C" fn PMPI_Win_shared_query(
     disp_unit: *mut c_int,
     baseptr: *mut c_void,
 ) -> c_int {
-    entry::begin(&"MPI_Win_shared_query");
+    let _errno = entry::begin(&"MPI_Win_shared_query");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::windows::win_shared_query(
@@ -539,7 +539,7 @@ unsafe extern "C" fn PMPI_Win_shared_query_c(
     disp_unit: *mut Aint,
     baseptr: *mut c_void,
 ) -> c_int {
-    entry::begin(&"MPI_Win_shared_query_c");
+    let _errno = entry::begin(&"MPI_Win_shared_query_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::windows::win_shared_query(

@@ -19,7 +19,7 @@ use weft_base::handle::Kind;
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Parrived(request: abi::Request, partition: c_int, flag: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Parrived");
+    let _errno = entry::begin(&"MPI_Parrived");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::partitioned::parrived(request, partition, Out::new(flag)) };
     entry::finish("MPI_Parrived", result, || Object::None)
@@ -27,7 +27,7 @@ unsafe extern "C" fn PMPI_Parrived(request: abi::Request, partition: c_int, flag
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Pready(partition: c_int, request: abi::Request) -> c_int {
-    entry::begin(&"MPI_Pready");
+    let _errno = entry::begin(&"MPI_Pready");
     let result = weft_mpi::partitioned::pready(partition, request);
     entry::finish("MPI_Pready", result, || Object::None)
 }
@@ -38,7 +38,7 @@ unsafe extern "C" fn PMPI_Pready_list(
     array_of_partitions: *const c_int,
     request: abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Pready_list");
+    let _errno = entry::begin(&"MPI_Pready_list");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::partitioned::pready_list(length, In::new(array_of_partitions), request) };
     entry::finish("MPI_Pready_list", result, || Object::None)
@@ -50,7 +50,7 @@ unsafe extern "C" fn PMPI_Pready_range(
     partition_high: c_int,
     request: abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Pready_range");
+    let _errno = entry::begin(&"MPI_Pready_range");
     let result = weft_mpi::partitioned::pready_range(partition_low, partition_high, request);
     entry::finish("MPI_Pready_range", result, || Object::None)
 }
@@ -67,7 +67,7 @@ unsafe extern "C" fn PMPI_Precv_init(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Precv_init");
+    let _errno = entry::begin(&"MPI_Precv_init");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::partitioned::precv_init(
@@ -97,7 +97,7 @@ unsafe extern "C" fn PMPI_Psend_init(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Psend_init");
+    let _errno = entry::begin(&"MPI_Psend_init");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::partitioned::psend_init(

@@ -26,7 +26,7 @@ unsafe extern "C" fn PMPI_Bsend(
     tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Bsend");
+    let _errno = entry::begin(&"MPI_Bsend");
     let result = weft_mpi::point_to_point::bsend(buf, Count::from(count), datatype, dest, tag, comm);
     entry::finish("MPI_Bsend", result, || Object::Communicator(comm))
 }
@@ -40,7 +40,7 @@ unsafe extern "C" fn PMPI_Bsend_c(
     tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Bsend_c");
+    let _errno = entry::begin(&"MPI_Bsend_c");
     let result = weft_mpi::point_to_point::bsend(buf, count, datatype, dest, tag, comm);
     entry::finish("MPI_Bsend_c", result, || Object::Communicator(comm))
 }
@@ -55,7 +55,7 @@ unsafe extern "C" fn PMPI_Bsend_init(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Bsend_init");
+    let _errno = entry::begin(&"MPI_Bsend_init");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::bsend_init(
@@ -81,7 +81,7 @@ unsafe extern "C" fn PMPI_Bsend_init_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Bsend_init_c");
+    let _errno = entry::begin(&"MPI_Bsend_init_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::bsend_init(buf, count, datatype, dest, tag, comm, Out::new(request))
@@ -91,21 +91,21 @@ unsafe extern "C" fn PMPI_Bsend_init_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Buffer_attach(buffer: *mut c_void, size: c_int) -> c_int {
-    entry::begin(&"MPI_Buffer_attach");
+    let _errno = entry::begin(&"MPI_Buffer_attach");
     let result = weft_mpi::buffers::buffer_attach(buffer, Count::from(size));
     entry::finish("MPI_Buffer_attach", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Buffer_attach_c(buffer: *mut c_void, size: Count) -> c_int {
-    entry::begin(&"MPI_Buffer_attach_c");
+    let _errno = entry::begin(&"MPI_Buffer_attach_c");
     let result = weft_mpi::buffers::buffer_attach(buffer, size);
     entry::finish("MPI_Buffer_attach_c", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Buffer_detach(buffer_addr: *mut c_void, size: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Buffer_detach");
+    let _errno = entry::begin(&"MPI_Buffer_detach");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::buffers::buffer_detach(buffer_addr, CountOut::Int(Out::new(size))) };
     entry::finish("MPI_Buffer_detach", result, || Object::None)
@@ -113,7 +113,7 @@ unsafe extern "C" fn PMPI_Buffer_detach(buffer_addr: *mut c_void, size: *mut c_i
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Buffer_detach_c(buffer_addr: *mut c_void, size: *mut Count) -> c_int {
-    entry::begin(&"MPI_Buffer_detach_c");
+    let _errno = entry::begin(&"MPI_Buffer_detach_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::buffers::buffer_detach(buffer_addr, CountOut::Count(Out::new(size))) };
     entry::finish("MPI_Buffer_detach_c", result, || Object::None)
@@ -121,14 +121,14 @@ unsafe extern "C" fn PMPI_Buffer_detach_c(buffer_addr: *mut c_void, size: *mut C
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Buffer_flush() -> c_int {
-    entry::begin(&"MPI_Buffer_flush");
+    let _errno = entry::begin(&"MPI_Buffer_flush");
     let result = weft_mpi::buffers::buffer_flush();
     entry::finish("MPI_Buffer_flush", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Buffer_iflush(request: *mut abi::Request) -> c_int {
-    entry::begin(&"MPI_Buffer_iflush");
+    let _errno = entry::begin(&"MPI_Buffer_iflush");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::buffers::buffer_iflush(Out::new(request)) };
     entry::finish("MPI_Buffer_iflush", result, || Object::None)
@@ -136,7 +136,7 @@ unsafe extern "C" fn PMPI_Buffer_iflush(request: *mut abi::Request) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Cancel(request: *mut abi::Request) -> c_int {
-    entry::begin(&"MPI_Cancel");
+    let _errno = entry::begin(&"MPI_Cancel");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::requests::cancel(Out::new(request)) };
     entry::finish("MPI_Cancel", result, || Object::None)
@@ -144,14 +144,14 @@ unsafe extern "C" fn PMPI_Cancel(request: *mut abi::Request) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_attach_buffer(comm: abi::Comm, buffer: *mut c_void, size: c_int) -> c_int {
-    entry::begin(&"MPI_Comm_attach_buffer");
+    let _errno = entry::begin(&"MPI_Comm_attach_buffer");
     let result = weft_mpi::buffers::comm_attach_buffer(comm, buffer, Count::from(size));
     entry::finish("MPI_Comm_attach_buffer", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_attach_buffer_c(comm: abi::Comm, buffer: *mut c_void, size: Count) -> c_int {
-    entry::begin(&"MPI_Comm_attach_buffer_c");
+    let _errno = entry::begin(&"MPI_Comm_attach_buffer_c");
     let result = weft_mpi::buffers::comm_attach_buffer(comm, buffer, size);
     entry::finish("MPI_Comm_attach_buffer_c", result, || Object::Communicator(comm))
 }
@@ -162,7 +162,7 @@ unsafe extern "C" fn PMPI_Comm_detach_buffer(
     buffer_addr: *mut c_void,
     size: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Comm_detach_buffer");
+    let _errno = entry::begin(&"MPI_Comm_detach_buffer");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::buffers::comm_detach_buffer(comm, buffer_addr, CountOut::Int(Out::new(size))) };
@@ -175,7 +175,7 @@ unsafe extern "C" fn PMPI_Comm_detach_buffer_c(
     buffer_addr: *mut c_void,
     size: *mut Count,
 ) -> c_int {
-    entry::begin(&"MPI_Comm_detach_buffer_c");
+    let _errno = entry::begin(&"MPI_Comm_detach_buffer_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::buffers::comm_detach_buffer(comm, buffer_addr, CountOut::Count(Out::new(size))) };
@@ -184,14 +184,14 @@ unsafe extern "C" fn PMPI_Comm_detach_buffer_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_flush_buffer(comm: abi::Comm) -> c_int {
-    entry::begin(&"MPI_Comm_flush_buffer");
+    let _errno = entry::begin(&"MPI_Comm_flush_buffer");
     let result = weft_mpi::buffers::comm_flush_buffer(comm);
     entry::finish("MPI_Comm_flush_buffer", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_iflush_buffer(comm: abi::Comm, request: *mut abi::Request) -> c_int {
-    entry::begin(&"MPI_Comm_iflush_buffer");
+    let _errno = entry::begin(&"MPI_Comm_iflush_buffer");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::buffers::comm_iflush_buffer(comm, Out::new(request)) };
     entry::finish("MPI_Comm_iflush_buffer", result, || Object::Communicator(comm))
@@ -199,7 +199,7 @@ unsafe extern "C" fn PMPI_Comm_iflush_buffer(comm: abi::Comm, request: *mut abi:
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Get_count(status: *const Status, datatype: Datatype, count: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Get_count");
+    let _errno = entry::begin(&"MPI_Get_count");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::datatypes::get_count(In::new(status), datatype, CountOut::Int(Out::new(count))) };
@@ -208,7 +208,7 @@ unsafe extern "C" fn PMPI_Get_count(status: *const Status, datatype: Datatype, c
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Get_count_c(status: *const Status, datatype: Datatype, count: *mut Count) -> c_int {
-    entry::begin(&"MPI_Get_count_c");
+    let _errno = entry::begin(&"MPI_Get_count_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::datatypes::get_count(In::new(status), datatype, CountOut::Count(Out::new(count)))
@@ -226,7 +226,7 @@ unsafe extern "C" fn PMPI_Ibsend(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Ibsend");
+    let _errno = entry::begin(&"MPI_Ibsend");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::ibsend(
@@ -252,7 +252,7 @@ unsafe extern "C" fn PMPI_Ibsend_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Ibsend_c");
+    let _errno = entry::begin(&"MPI_Ibsend_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::point_to_point::ibsend(buf, count, datatype, dest, tag, comm, Out::new(request)) };
@@ -268,7 +268,7 @@ unsafe extern "C" fn PMPI_Improbe(
     message: *mut abi::Message,
     status: *mut Status,
 ) -> c_int {
-    entry::begin(&"MPI_Improbe");
+    let _errno = entry::begin(&"MPI_Improbe");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::probes::improbe(source, tag, comm, Out::new(flag), Out::new(message), Out::new(status))
@@ -284,7 +284,7 @@ unsafe extern "C" fn PMPI_Imrecv(
     message: *mut abi::Message,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Imrecv");
+    let _errno = entry::begin(&"MPI_Imrecv");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::probes::imrecv(buf, Count::from(count), datatype, Out::new(message), Out::new(request))
@@ -300,7 +300,7 @@ unsafe extern "C" fn PMPI_Imrecv_c(
     message: *mut abi::Message,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Imrecv_c");
+    let _errno = entry::begin(&"MPI_Imrecv_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::probes::imrecv(buf, count, datatype, Out::new(message), Out::new(request)) };
@@ -315,7 +315,7 @@ unsafe extern "C" fn PMPI_Iprobe(
     flag: *mut c_int,
     status: *mut Status,
 ) -> c_int {
-    entry::begin(&"MPI_Iprobe");
+    let _errno = entry::begin(&"MPI_Iprobe");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::probes::iprobe(source, tag, comm, Out::new(flag), Out::new(status)) };
     entry::finish("MPI_Iprobe", result, || Object::Communicator(comm))
@@ -331,7 +331,7 @@ unsafe extern "C" fn PMPI_Irecv(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Irecv");
+    let _errno = entry::begin(&"MPI_Irecv");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::irecv(
@@ -357,7 +357,7 @@ unsafe extern "C" fn PMPI_Irecv_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Irecv_c");
+    let _errno = entry::begin(&"MPI_Irecv_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::irecv(buf, count, datatype, source, tag, comm, Out::new(request))
@@ -375,7 +375,7 @@ unsafe extern "C" fn PMPI_Irsend(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Irsend");
+    let _errno = entry::begin(&"MPI_Irsend");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::irsend(
@@ -401,7 +401,7 @@ unsafe extern "C" fn PMPI_Irsend_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Irsend_c");
+    let _errno = entry::begin(&"MPI_Irsend_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::point_to_point::irsend(buf, count, datatype, dest, tag, comm, Out::new(request)) };
@@ -418,7 +418,7 @@ unsafe extern "C" fn PMPI_Isend(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Isend");
+    let _errno = entry::begin(&"MPI_Isend");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::isend(buf, Count::from(count), datatype, dest, tag, comm, Out::new(request))
@@ -436,7 +436,7 @@ unsafe extern "C" fn PMPI_Isend_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Isend_c");
+    let _errno = entry::begin(&"MPI_Isend_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::point_to_point::isend(buf, count, datatype, dest, tag, comm, Out::new(request)) };
@@ -458,7 +458,7 @@ unsafe extern "C" fn PMPI_Isendrecv(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Isendrecv");
+    let _errno = entry::begin(&"MPI_Isendrecv");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::isendrecv(
@@ -508,7 +508,7 @@ unsafe extern "C" fn PMPI_Isendrecv_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Isendrecv_c");
+    let _errno = entry::begin(&"MPI_Isendrecv_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::isendrecv(
@@ -555,7 +555,7 @@ unsafe extern "C" fn PMPI_Isendrecv_replace(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Isendrecv_replace");
+    let _errno = entry::begin(&"MPI_Isendrecv_replace");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::isendrecv_replace(
@@ -590,7 +590,7 @@ unsafe extern "C" fn PMPI_Isendrecv_replace_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Isendrecv_replace_c");
+    let _errno = entry::begin(&"MPI_Isendrecv_replace_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::isendrecv_replace(
@@ -623,7 +623,7 @@ unsafe extern "C" fn PMPI_Issend(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Issend");
+    let _errno = entry::begin(&"MPI_Issend");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::issend(
@@ -649,7 +649,7 @@ unsafe extern "C" fn PMPI_Issend_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Issend_c");
+    let _errno = entry::begin(&"MPI_Issend_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::point_to_point::issend(buf, count, datatype, dest, tag, comm, Out::new(request)) };
@@ -664,7 +664,7 @@ unsafe extern "C" fn PMPI_Mprobe(
     message: *mut abi::Message,
     status: *mut Status,
 ) -> c_int {
-    entry::begin(&"MPI_Mprobe");
+    let _errno = entry::begin(&"MPI_Mprobe");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::probes::mprobe(source, tag, comm, Out::new(message), Out::new(status)) };
     entry::finish("MPI_Mprobe", result, || Object::Communicator(comm))
@@ -678,7 +678,7 @@ unsafe extern "C" fn PMPI_Mrecv(
     message: *mut abi::Message,
     status: *mut Status,
 ) -> c_int {
-    entry::begin(&"MPI_Mrecv");
+    let _errno = entry::begin(&"MPI_Mrecv");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::probes::mrecv(buf, Count::from(count), datatype, Out::new(message), Out::new(status))
@@ -694,7 +694,7 @@ unsafe extern "C" fn PMPI_Mrecv_c(
     message: *mut abi::Message,
     status: *mut Status,
 ) -> c_int {
-    entry::begin(&"MPI_Mrecv_c");
+    let _errno = entry::begin(&"MPI_Mrecv_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::probes::mrecv(buf, count, datatype, Out::new(message), Out::new(status)) };
@@ -703,7 +703,7 @@ unsafe extern "C" fn PMPI_Mrecv_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Probe(source: c_int, tag: c_int, comm: abi::Comm, status: *mut Status) -> c_int {
-    entry::begin(&"MPI_Probe");
+    let _errno = entry::begin(&"MPI_Probe");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::probes::probe(source, tag, comm, Out::new(status)) };
     entry::finish("MPI_Probe", result, || Object::Communicator(comm))
@@ -719,7 +719,7 @@ unsafe extern "C" fn PMPI_Recv(
     comm: abi::Comm,
     status: *mut Status,
 ) -> c_int {
-    entry::begin(&"MPI_Recv");
+    let _errno = entry::begin(&"MPI_Recv");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::recv(buf, Count::from(count), datatype, source, tag, comm, Out::new(status))
@@ -737,7 +737,7 @@ unsafe extern "C" fn PMPI_Recv_c(
     comm: abi::Comm,
     status: *mut Status,
 ) -> c_int {
-    entry::begin(&"MPI_Recv_c");
+    let _errno = entry::begin(&"MPI_Recv_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::point_to_point::recv(buf, count, datatype, source, tag, comm, Out::new(status)) };
@@ -754,7 +754,7 @@ unsafe extern "C" fn PMPI_Recv_init(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Recv_init");
+    let _errno = entry::begin(&"MPI_Recv_init");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::recv_init(
@@ -780,7 +780,7 @@ unsafe extern "C" fn PMPI_Recv_init_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Recv_init_c");
+    let _errno = entry::begin(&"MPI_Recv_init_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::recv_init(buf, count, datatype, source, tag, comm, Out::new(request))
@@ -790,7 +790,7 @@ unsafe extern "C" fn PMPI_Recv_init_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Request_free(request: *mut abi::Request) -> c_int {
-    entry::begin(&"MPI_Request_free");
+    let _errno = entry::begin(&"MPI_Request_free");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::requests::request_free(Out::new(request)) };
     entry::finish("MPI_Request_free", result, || Object::None)
@@ -802,7 +802,7 @@ unsafe extern "C" fn PMPI_Request_get_status(
     flag: *mut c_int,
     status: *mut Status,
 ) -> c_int {
-    entry::begin(&"MPI_Request_get_status");
+    let _errno = entry::begin(&"MPI_Request_get_status");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::requests::request_get_status(request, Out::new(flag), Out::new(status)) };
     entry::finish("MPI_Request_get_status", result, || Object::None)
@@ -815,7 +815,7 @@ unsafe extern "C" fn PMPI_Request_get_status_all(
     flag: *mut c_int,
     array_of_statuses: *mut Status,
 ) -> c_int {
-    entry::begin(&"MPI_Request_get_status_all");
+    let _errno = entry::begin(&"MPI_Request_get_status_all");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::requests::request_get_status_all(
@@ -836,7 +836,7 @@ unsafe extern "C" fn PMPI_Request_get_status_any(
     flag: *mut c_int,
     status: *mut Status,
 ) -> c_int {
-    entry::begin(&"MPI_Request_get_status_any");
+    let _errno = entry::begin(&"MPI_Request_get_status_any");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::requests::request_get_status_any(
@@ -858,7 +858,7 @@ unsafe extern "C" fn PMPI_Request_get_status_some(
     array_of_indices: *mut c_int,
     array_of_statuses: *mut Status,
 ) -> c_int {
-    entry::begin(&"MPI_Request_get_status_some");
+    let _errno = entry::begin(&"MPI_Request_get_status_some");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::requests::request_get_status_some(
@@ -881,7 +881,7 @@ unsafe extern "C" fn PMPI_Rsend(
     tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Rsend");
+    let _errno = entry::begin(&"MPI_Rsend");
     let result = weft_mpi::point_to_point::rsend(buf, Count::from(count), datatype, dest, tag, comm);
     entry::finish("MPI_Rsend", result, || Object::Communicator(comm))
 }
@@ -895,7 +895,7 @@ unsafe extern "C" fn PMPI_Rsend_c(
     tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Rsend_c");
+    let _errno = entry::begin(&"MPI_Rsend_c");
     let result = weft_mpi::point_to_point::rsend(buf, count, datatype, dest, tag, comm);
     entry::finish("MPI_Rsend_c", result, || Object::Communicator(comm))
 }
@@ -910,7 +910,7 @@ unsafe extern "C" fn PMPI_Rsend_init(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Rsend_init");
+    let _errno = entry::begin(&"MPI_Rsend_init");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::rsend_init(
@@ -936,7 +936,7 @@ unsafe extern "C" fn PMPI_Rsend_init_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Rsend_init_c");
+    let _errno = entry::begin(&"MPI_Rsend_init_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::rsend_init(buf, count, datatype, dest, tag, comm, Out::new(request))
@@ -953,7 +953,7 @@ unsafe extern "C" fn PMPI_Send(
     tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Send");
+    let _errno = entry::begin(&"MPI_Send");
     let result = weft_mpi::point_to_point::send(buf, Count::from(count), datatype, dest, tag, comm);
     entry::finish("MPI_Send", result, || Object::Communicator(comm))
 }
@@ -967,7 +967,7 @@ unsafe extern "C" fn PMPI_Send_c(
     tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Send_c");
+    let _errno = entry::begin(&"MPI_Send_c");
     let result = weft_mpi::point_to_point::send(buf, count, datatype, dest, tag, comm);
     entry::finish("MPI_Send_c", result, || Object::Communicator(comm))
 }
@@ -982,7 +982,7 @@ unsafe extern "C" fn PMPI_Send_init(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Send_init");
+    let _errno = entry::begin(&"MPI_Send_init");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::send_init(
@@ -1008,7 +1008,7 @@ unsafe extern "C" fn PMPI_Send_init_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Send_init_c");
+    let _errno = entry::begin(&"MPI_Send_init_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::send_init(buf, count, datatype, dest, tag, comm, Out::new(request))
@@ -1031,7 +1031,7 @@ unsafe extern "C" fn PMPI_Sendrecv(
     comm: abi::Comm,
     status: *mut Status,
 ) -> c_int {
-    entry::begin(&"MPI_Sendrecv");
+    let _errno = entry::begin(&"MPI_Sendrecv");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::sendrecv(
@@ -1081,7 +1081,7 @@ unsafe extern "C" fn PMPI_Sendrecv_c(
     comm: abi::Comm,
     status: *mut Status,
 ) -> c_int {
-    entry::begin(&"MPI_Sendrecv_c");
+    let _errno = entry::begin(&"MPI_Sendrecv_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::sendrecv(
@@ -1128,7 +1128,7 @@ unsafe extern "C" fn PMPI_Sendrecv_replace(
     comm: abi::Comm,
     status: *mut Status,
 ) -> c_int {
-    entry::begin(&"MPI_Sendrecv_replace");
+    let _errno = entry::begin(&"MPI_Sendrecv_replace");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::sendrecv_replace(
@@ -1163,7 +1163,7 @@ unsafe extern "C" fn PMPI_Sendrecv_replace_c(
     comm: abi::Comm,
     status: *mut Status,
 ) -> c_int {
-    entry::begin(&"MPI_Sendrecv_replace_c");
+    let _errno = entry::begin(&"MPI_Sendrecv_replace_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::sendrecv_replace(
@@ -1192,7 +1192,7 @@ unsafe extern "C" fn PMPI_Session_attach_buffer(
     buffer: *mut c_void,
     size: c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Session_attach_buffer");
+    let _errno = entry::begin(&"MPI_Session_attach_buffer");
     let result = weft_mpi::buffers::session_attach_buffer(session, buffer, Count::from(size));
     entry::finish("MPI_Session_attach_buffer", result, || Object::Session(session))
 }
@@ -1203,7 +1203,7 @@ unsafe extern "C" fn PMPI_Session_attach_buffer_c(
     buffer: *mut c_void,
     size: Count,
 ) -> c_int {
-    entry::begin(&"MPI_Session_attach_buffer_c");
+    let _errno = entry::begin(&"MPI_Session_attach_buffer_c");
     let result = weft_mpi::buffers::session_attach_buffer(session, buffer, size);
     entry::finish("MPI_Session_attach_buffer_c", result, || Object::Session(session))
 }
@@ -1214,7 +1214,7 @@ unsafe extern "C" fn PMPI_Session_detach_buffer(
     buffer_addr: *mut c_void,
     size: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Session_detach_buffer");
+    let _errno = entry::begin(&"MPI_Session_detach_buffer");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::buffers::session_detach_buffer(session, buffer_addr, CountOut::Int(Out::new(size)))
@@ -1228,7 +1228,7 @@ unsafe extern "C" fn PMPI_Session_detach_buffer_c(
     buffer_addr: *mut c_void,
     size: *mut Count,
 ) -> c_int {
-    entry::begin(&"MPI_Session_detach_buffer_c");
+    let _errno = entry::begin(&"MPI_Session_detach_buffer_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::buffers::session_detach_buffer(session, buffer_addr, CountOut::Count(Out::new(size)))
@@ -1238,14 +1238,14 @@ unsafe extern "C" fn PMPI_Session_detach_buffer_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Session_flush_buffer(session: abi::Session) -> c_int {
-    entry::begin(&"MPI_Session_flush_buffer");
+    let _errno = entry::begin(&"MPI_Session_flush_buffer");
     let result = weft_mpi::buffers::session_flush_buffer(session);
     entry::finish("MPI_Session_flush_buffer", result, || Object::Session(session))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Session_iflush_buffer(session: abi::Session, request: *mut abi::Request) -> c_int {
-    entry::begin(&"MPI_Session_iflush_buffer");
+    let _errno = entry::begin(&"MPI_Session_iflush_buffer");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::buffers::session_iflush_buffer(session, Out::new(request)) };
     entry::finish("MPI_Session_iflush_buffer", result, || Object::Session(session))
@@ -1260,7 +1260,7 @@ unsafe extern "C" fn PMPI_Ssend(
     tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Ssend");
+    let _errno = entry::begin(&"MPI_Ssend");
     let result = weft_mpi::point_to_point::ssend(buf, Count::from(count), datatype, dest, tag, comm);
     entry::finish("MPI_Ssend", result, || Object::Communicator(comm))
 }
@@ -1274,7 +1274,7 @@ unsafe extern "C" fn PMPI_Ssend_c(
     tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Ssend_c");
+    let _errno = entry::begin(&"MPI_Ssend_c");
     let result = weft_mpi::point_to_point::ssend(buf, count, datatype, dest, tag, comm);
     entry::finish("MPI_Ssend_c", result, || Object::Communicator(comm))
 }
@@ -1289,7 +1289,7 @@ unsafe extern "C" fn PMPI_Ssend_init(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Ssend_init");
+    let _errno = entry::begin(&"MPI_Ssend_init");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::ssend_init(
@@ -1315,7 +1315,7 @@ unsafe extern "C" fn PMPI_Ssend_init_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Ssend_init_c");
+    let _errno = entry::begin(&"MPI_Ssend_init_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::ssend_init(buf, count, datatype, dest, tag, comm, Out::new(request))
@@ -1325,7 +1325,7 @@ unsafe extern "C" fn PMPI_Ssend_init_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Start(request: *mut abi::Request) -> c_int {
-    entry::begin(&"MPI_Start");
+    let _errno = entry::begin(&"MPI_Start");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::point_to_point::start(Out::new(request)) };
     entry::finish("MPI_Start", result, || Object::None)
@@ -1333,7 +1333,7 @@ unsafe extern "C" fn PMPI_Start(request: *mut abi::Request) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Startall(count: c_int, array_of_requests: *mut abi::Request) -> c_int {
-    entry::begin(&"MPI_Startall");
+    let _errno = entry::begin(&"MPI_Startall");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::point_to_point::startall(count, Out::new(array_of_requests)) };
     entry::finish("MPI_Startall", result, || Object::None)
@@ -1341,7 +1341,7 @@ unsafe extern "C" fn PMPI_Startall(count: c_int, array_of_requests: *mut abi::Re
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Status_get_error(status: *const Status, err: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Status_get_error");
+    let _errno = entry::begin(&"MPI_Status_get_error");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::statuses::status_get_error(In::new(status), Out::new(err)) };
     entry::finish("MPI_Status_get_error", result, || Object::None)
@@ -1349,7 +1349,7 @@ unsafe extern "C" fn PMPI_Status_get_error(status: *const Status, err: *mut c_in
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Status_get_source(status: *const Status, source: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Status_get_source");
+    let _errno = entry::begin(&"MPI_Status_get_source");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::statuses::status_get_source(In::new(status), Out::new(source)) };
     entry::finish("MPI_Status_get_source", result, || Object::None)
@@ -1357,7 +1357,7 @@ unsafe extern "C" fn PMPI_Status_get_source(status: *const Status, source: *mut 
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Status_get_tag(status: *const Status, tag: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Status_get_tag");
+    let _errno = entry::begin(&"MPI_Status_get_tag");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::statuses::status_get_tag(In::new(status), Out::new(tag)) };
     entry::finish("MPI_Status_get_tag", result, || Object::None)
@@ -1365,7 +1365,7 @@ unsafe extern "C" fn PMPI_Status_get_tag(status: *const Status, tag: *mut c_int)
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Test(request: *mut abi::Request, flag: *mut c_int, status: *mut Status) -> c_int {
-    entry::begin(&"MPI_Test");
+    let _errno = entry::begin(&"MPI_Test");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::requests::test(Out::new(request), Out::new(flag), Out::new(status)) };
     entry::finish("MPI_Test", result, || Object::None)
@@ -1373,7 +1373,7 @@ unsafe extern "C" fn PMPI_Test(request: *mut abi::Request, flag: *mut c_int, sta
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Test_cancelled(status: *const Status, flag: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Test_cancelled");
+    let _errno = entry::begin(&"MPI_Test_cancelled");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::statuses::test_cancelled(In::new(status), Out::new(flag)) };
     entry::finish("MPI_Test_cancelled", result, || Object::None)
@@ -1386,7 +1386,7 @@ unsafe extern "C" fn PMPI_Testall(
     flag: *mut c_int,
     array_of_statuses: *mut Status,
 ) -> c_int {
-    entry::begin(&"MPI_Testall");
+    let _errno = entry::begin(&"MPI_Testall");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::requests::testall(
@@ -1407,7 +1407,7 @@ unsafe extern "C" fn PMPI_Testany(
     flag: *mut c_int,
     status: *mut Status,
 ) -> c_int {
-    entry::begin(&"MPI_Testany");
+    let _errno = entry::begin(&"MPI_Testany");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::requests::testany(
@@ -1429,7 +1429,7 @@ unsafe extern "C" fn PMPI_Testsome(
     array_of_indices: *mut c_int,
     array_of_statuses: *mut Status,
 ) -> c_int {
-    entry::begin(&"MPI_Testsome");
+    let _errno = entry::begin(&"MPI_Testsome");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::requests::testsome(
@@ -1445,7 +1445,7 @@ unsafe extern "C" fn PMPI_Testsome(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Wait(request: *mut abi::Request, status: *mut Status) -> c_int {
-    entry::begin(&"MPI_Wait");
+    let _errno = entry::begin(&"MPI_Wait");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::requests::wait(Out::new(request), Out::new(status)) };
     entry::finish("MPI_Wait", result, || Object::None)
@@ -1457,7 +1457,7 @@ unsafe extern "C" fn PMPI_Waitall(
     array_of_requests: *mut abi::Request,
     array_of_statuses: *mut Status,
 ) -> c_int {
-    entry::begin(&"MPI_Waitall");
+    let _errno = entry::begin(&"MPI_Waitall");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::requests::waitall(count, Out::new(array_of_requests), Out::new(array_of_statuses))
@@ -1472,7 +1472,7 @@ unsafe extern "C" fn PMPI_Waitany(
     index: *mut c_int,
     status: *mut Status,
 ) -> c_int {
-    entry::begin(&"MPI_Waitany");
+    let _errno = entry::begin(&"MPI_Waitany");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::requests::waitany(count, Out::new(array_of_requests), Out::new(index), Out::new(status))
@@ -1488,7 +1488,7 @@ unsafe extern "C" fn PMPI_Waitsome(
     array_of_indices: *mut c_int,
     array_of_statuses: *mut Status,
 ) -> c_int {
-    entry::begin(&"MPI_Waitsome");
+    let _errno = entry::begin(&"MPI_Waitsome");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::requests::waitsome(

@@ -19,14 +19,14 @@ use weft_base::handle::Kind;
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Abort(comm: abi::Comm, errorcode: c_int) -> c_int {
-    entry::begin(&"MPI_Abort");
+    let _errno = entry::begin(&"MPI_Abort");
     let result = weft_mpi::initialize::abort(comm, errorcode);
     entry::finish("MPI_Abort", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Close_port(port_name: *const c_char) -> c_int {
-    entry::begin(&"MPI_Close_port");
+    let _errno = entry::begin(&"MPI_Close_port");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::ports::close_port(In::new(port_name)) };
     entry::finish("MPI_Close_port", result, || Object::None)
@@ -40,7 +40,7 @@ unsafe extern "C" fn PMPI_Comm_accept(
     comm: abi::Comm,
     newcomm: *mut abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Comm_accept");
+    let _errno = entry::begin(&"MPI_Comm_accept");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::ports::comm_accept(In::new(port_name), info, root, comm, Out::new(newcomm)) };
@@ -55,7 +55,7 @@ unsafe extern "C" fn PMPI_Comm_connect(
     comm: abi::Comm,
     newcomm: *mut abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Comm_connect");
+    let _errno = entry::begin(&"MPI_Comm_connect");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::ports::comm_connect(In::new(port_name), info, root, comm, Out::new(newcomm)) };
@@ -64,7 +64,7 @@ unsafe extern "C" fn PMPI_Comm_connect(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_disconnect(comm: *mut abi::Comm) -> c_int {
-    entry::begin(&"MPI_Comm_disconnect");
+    let _errno = entry::begin(&"MPI_Comm_disconnect");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::communicators::comm_disconnect(Out::new(comm)) };
     entry::finish("MPI_Comm_disconnect", result, || {
@@ -80,7 +80,7 @@ unsafe extern "C" fn PMPI_Comm_disconnect(comm: *mut abi::Comm) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_get_parent(parent: *mut abi::Comm) -> c_int {
-    entry::begin(&"MPI_Comm_get_parent");
+    let _errno = entry::begin(&"MPI_Comm_get_parent");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::spawning::comm_get_parent(Out::new(parent)) };
     entry::finish("MPI_Comm_get_parent", result, || Object::None)
@@ -88,7 +88,7 @@ unsafe extern "C" fn PMPI_Comm_get_parent(parent: *mut abi::Comm) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_join(fd: c_int, intercomm: *mut abi::Comm) -> c_int {
-    entry::begin(&"MPI_Comm_join");
+    let _errno = entry::begin(&"MPI_Comm_join");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::ports::comm_join(fd, Out::new(intercomm)) };
     entry::finish("MPI_Comm_join", result, || Object::None)
@@ -105,7 +105,7 @@ unsafe extern "C" fn PMPI_Comm_spawn(
     intercomm: *mut abi::Comm,
     array_of_errcodes: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Comm_spawn");
+    let _errno = entry::begin(&"MPI_Comm_spawn");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::spawning::comm_spawn(
@@ -134,7 +134,7 @@ unsafe extern "C" fn PMPI_Comm_spawn_multiple(
     intercomm: *mut abi::Comm,
     array_of_errcodes: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Comm_spawn_multiple");
+    let _errno = entry::begin(&"MPI_Comm_spawn_multiple");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::spawning::comm_spawn_multiple(
@@ -154,14 +154,14 @@ unsafe extern "C" fn PMPI_Comm_spawn_multiple(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Finalize() -> c_int {
-    entry::begin(&"MPI_Finalize");
+    let _errno = entry::begin(&"MPI_Finalize");
     let result = weft_mpi::initialize::finalize();
     entry::finish("MPI_Finalize", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Finalized(flag: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Finalized");
+    let _errno = entry::begin(&"MPI_Finalized");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::initialize::finalized(Out::new(flag)) };
     entry::finish("MPI_Finalized", result, || Object::None)
@@ -169,7 +169,7 @@ unsafe extern "C" fn PMPI_Finalized(flag: *mut c_int) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Init(argc: *mut c_int, argv: *mut *mut *mut c_char) -> c_int {
-    entry::begin(&"MPI_Init");
+    let _errno = entry::begin(&"MPI_Init");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::initialize::init(Out::new(argc), Out::new(argv)) };
     entry::finish("MPI_Init", result, || Object::None)
@@ -182,7 +182,7 @@ unsafe extern "C" fn PMPI_Init_thread(
     required: c_int,
     provided: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Init_thread");
+    let _errno = entry::begin(&"MPI_Init_thread");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::initialize::init_thread(Out::new(argc), Out::new(argv), required, Out::new(provided))
@@ -192,7 +192,7 @@ unsafe extern "C" fn PMPI_Init_thread(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Initialized(flag: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Initialized");
+    let _errno = entry::begin(&"MPI_Initialized");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::initialize::initialized(Out::new(flag)) };
     entry::finish("MPI_Initialized", result, || Object::None)
@@ -200,7 +200,7 @@ unsafe extern "C" fn PMPI_Initialized(flag: *mut c_int) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Is_thread_main(flag: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Is_thread_main");
+    let _errno = entry::begin(&"MPI_Is_thread_main");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::initialize::is_thread_main(Out::new(flag)) };
     entry::finish("MPI_Is_thread_main", result, || Object::None)
@@ -212,7 +212,7 @@ unsafe extern "C" fn PMPI_Lookup_name(
     info: abi::Info,
     port_name: *mut c_char,
 ) -> c_int {
-    entry::begin(&"MPI_Lookup_name");
+    let _errno = entry::begin(&"MPI_Lookup_name");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::ports::lookup_name(In::new(service_name), info, Out::new(port_name)) };
     entry::finish("MPI_Lookup_name", result, || Object::None)
@@ -220,7 +220,7 @@ unsafe extern "C" fn PMPI_Lookup_name(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Open_port(info: abi::Info, port_name: *mut c_char) -> c_int {
-    entry::begin(&"MPI_Open_port");
+    let _errno = entry::begin(&"MPI_Open_port");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::ports::open_port(info, Out::new(port_name)) };
     entry::finish("MPI_Open_port", result, || Object::None)
@@ -232,7 +232,7 @@ unsafe extern "C" fn PMPI_Publish_name(
     info: abi::Info,
     port_name: *const c_char,
 ) -> c_int {
-    entry::begin(&"MPI_Publish_name");
+    let _errno = entry::begin(&"MPI_Publish_name");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::ports::publish_name(In::new(service_name), info, In::new(port_name)) };
     entry::finish("MPI_Publish_name", result, || Object::None)
@@ -240,7 +240,7 @@ unsafe extern "C" fn PMPI_Publish_name(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Query_thread(provided: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Query_thread");
+    let _errno = entry::begin(&"MPI_Query_thread");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::initialize::query_thread(Out::new(provided)) };
     entry::finish("MPI_Query_thread", result, || Object::None)
@@ -248,7 +248,7 @@ unsafe extern "C" fn PMPI_Query_thread(provided: *mut c_int) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Session_finalize(session: *mut abi::Session) -> c_int {
-    entry::begin(&"MPI_Session_finalize");
+    let _errno = entry::begin(&"MPI_Session_finalize");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::sessions::session_finalize(Out::new(session)) };
     entry::finish("MPI_Session_finalize", result, || {
@@ -264,7 +264,7 @@ unsafe extern "C" fn PMPI_Session_finalize(session: *mut abi::Session) -> c_int 
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Session_get_info(session: abi::Session, info_used: *mut abi::Info) -> c_int {
-    entry::begin(&"MPI_Session_get_info");
+    let _errno = entry::begin(&"MPI_Session_get_info");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::sessions::session_get_info(session, Out::new(info_used)) };
     entry::finish("MPI_Session_get_info", result, || Object::Session(session))
@@ -278,7 +278,7 @@ unsafe extern "C" fn PMPI_Session_get_nth_pset(
     pset_len: *mut c_int,
     pset_name: *mut c_char,
 ) -> c_int {
-    entry::begin(&"MPI_Session_get_nth_pset");
+    let _errno = entry::begin(&"MPI_Session_get_nth_pset");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::sessions::session_get_nth_pset(session, info, n, Out::new(pset_len), Out::new(pset_name))
@@ -292,7 +292,7 @@ unsafe extern "C" fn PMPI_Session_get_num_psets(
     info: abi::Info,
     npset_names: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Session_get_num_psets");
+    let _errno = entry::begin(&"MPI_Session_get_num_psets");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::sessions::session_get_num_psets(session, info, Out::new(npset_names)) };
     entry::finish("MPI_Session_get_num_psets", result, || Object::Session(session))
@@ -304,7 +304,7 @@ unsafe extern "C" fn PMPI_Session_get_pset_info(
     pset_name: *const c_char,
     info: *mut abi::Info,
 ) -> c_int {
-    entry::begin(&"MPI_Session_get_pset_info");
+    let _errno = entry::begin(&"MPI_Session_get_pset_info");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::sessions::session_get_pset_info(session, In::new(pset_name), Out::new(info)) };
@@ -317,7 +317,7 @@ unsafe extern "C" fn PMPI_Session_init(
     errhandler: abi::Errhandler,
     session: *mut abi::Session,
 ) -> c_int {
-    entry::begin(&"MPI_Session_init");
+    let _errno = entry::begin(&"MPI_Session_init");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::sessions::session_init(info, errhandler, Out::new(session)) };
     entry::finish("MPI_Session_init", result, || {
@@ -331,7 +331,7 @@ unsafe extern "C" fn PMPI_Unpublish_name(
     info: abi::Info,
     port_name: *const c_char,
 ) -> c_int {
-    entry::begin(&"MPI_Unpublish_name");
+    let _errno = entry::begin(&"MPI_Unpublish_name");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::ports::unpublish_name(In::new(service_name), info, In::new(port_name)) };
     entry::finish("MPI_Unpublish_name", result, || Object::None)

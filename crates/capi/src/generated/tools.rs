@@ -19,7 +19,7 @@ use weft_base::handle::Kind;
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Pcontrol(level: c_int) -> c_int {
-    entry::begin(&"MPI_Pcontrol");
+    let _errno = entry::begin(&"MPI_Pcontrol");
     let result = weft_mpi::environment::pcontrol(level);
     entry::finish("MPI_Pcontrol", result, || Object::None)
 }

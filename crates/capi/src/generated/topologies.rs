@@ -24,7 +24,7 @@ unsafe extern "C" fn PMPI_Cart_coords(
     maxdims: c_int,
     coords: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Cart_coords");
+    let _errno = entry::begin(&"MPI_Cart_coords");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::topologies::cart_coords(comm, rank, maxdims, Out::new(coords)) };
     entry::finish("MPI_Cart_coords", result, || Object::Communicator(comm))
@@ -39,7 +39,7 @@ unsafe extern "C" fn PMPI_Cart_create(
     reorder: c_int,
     comm_cart: *mut abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Cart_create");
+    let _errno = entry::begin(&"MPI_Cart_create");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::topologies::cart_create(
@@ -62,7 +62,7 @@ unsafe extern "C" fn PMPI_Cart_get(
     periods: *mut c_int,
     coords: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Cart_get");
+    let _errno = entry::begin(&"MPI_Cart_get");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::topologies::cart_get(comm, maxdims, Out::new(dims), Out::new(periods), Out::new(coords))
@@ -78,7 +78,7 @@ unsafe extern "C" fn PMPI_Cart_map(
     periods: *const c_int,
     newrank: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Cart_map");
+    let _errno = entry::begin(&"MPI_Cart_map");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::topologies::cart_map(comm, ndims, In::new(dims), In::new(periods), Out::new(newrank))
@@ -88,7 +88,7 @@ unsafe extern "C" fn PMPI_Cart_map(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Cart_rank(comm: abi::Comm, coords: *const c_int, rank: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Cart_rank");
+    let _errno = entry::begin(&"MPI_Cart_rank");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::topologies::cart_rank(comm, In::new(coords), Out::new(rank)) };
     entry::finish("MPI_Cart_rank", result, || Object::Communicator(comm))
@@ -102,7 +102,7 @@ unsafe extern "C" fn PMPI_Cart_shift(
     rank_source: *mut c_int,
     rank_dest: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Cart_shift");
+    let _errno = entry::begin(&"MPI_Cart_shift");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::topologies::cart_shift(comm, direction, disp, Out::new(rank_source), Out::new(rank_dest))
@@ -116,7 +116,7 @@ unsafe extern "C" fn PMPI_Cart_sub(
     remain_dims: *const c_int,
     newcomm: *mut abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Cart_sub");
+    let _errno = entry::begin(&"MPI_Cart_sub");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::topologies::cart_sub(comm, In::new(remain_dims), Out::new(newcomm)) };
     entry::finish("MPI_Cart_sub", result, || Object::Communicator(comm))
@@ -124,7 +124,7 @@ unsafe extern "C" fn PMPI_Cart_sub(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Cartdim_get(comm: abi::Comm, ndims: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Cartdim_get");
+    let _errno = entry::begin(&"MPI_Cartdim_get");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::topologies::cartdim_get(comm, Out::new(ndims)) };
     entry::finish("MPI_Cartdim_get", result, || Object::Communicator(comm))
@@ -132,7 +132,7 @@ unsafe extern "C" fn PMPI_Cartdim_get(comm: abi::Comm, ndims: *mut c_int) -> c_i
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Dims_create");
+    let _errno = entry::begin(&"MPI_Dims_create");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::topologies::dims_create(nnodes, ndims, Out::new(dims)) };
     entry::finish("MPI_Dims_create", result, || Object::None)
@@ -150,7 +150,7 @@ unsafe extern "C" fn PMPI_Dist_graph_create(
     reorder: c_int,
     comm_dist_graph: *mut abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Dist_graph_create");
+    let _errno = entry::begin(&"MPI_Dist_graph_create");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::distributed_graphs::dist_graph_create(
@@ -181,7 +181,7 @@ unsafe extern "C" fn PMPI_Dist_graph_create_adjacent(
     reorder: c_int,
     comm_dist_graph: *mut abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Dist_graph_create_adjacent");
+    let _errno = entry::begin(&"MPI_Dist_graph_create_adjacent");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::distributed_graphs::dist_graph_create_adjacent(
@@ -210,7 +210,7 @@ unsafe extern "C" fn PMPI_Dist_graph_neighbors(
     destinations: *mut c_int,
     destweights: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Dist_graph_neighbors");
+    let _errno = entry::begin(&"MPI_Dist_graph_neighbors");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::distributed_graphs::dist_graph_neighbors(
@@ -233,7 +233,7 @@ unsafe extern "C" fn PMPI_Dist_graph_neighbors_count(
     outdegree: *mut c_int,
     weighted: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Dist_graph_neighbors_count");
+    let _errno = entry::begin(&"MPI_Dist_graph_neighbors_count");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::distributed_graphs::dist_graph_neighbors_count(
@@ -255,7 +255,7 @@ unsafe extern "C" fn PMPI_Graph_create(
     reorder: c_int,
     comm_graph: *mut abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Graph_create");
+    let _errno = entry::begin(&"MPI_Graph_create");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::topologies::graph_create(
@@ -278,7 +278,7 @@ unsafe extern "C" fn PMPI_Graph_get(
     index: *mut c_int,
     edges: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Graph_get");
+    let _errno = entry::begin(&"MPI_Graph_get");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::topologies::graph_get(comm, maxindex, maxedges, Out::new(index), Out::new(edges))
@@ -294,7 +294,7 @@ unsafe extern "C" fn PMPI_Graph_map(
     edges: *const c_int,
     newrank: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Graph_map");
+    let _errno = entry::begin(&"MPI_Graph_map");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::topologies::graph_map(comm, nnodes, In::new(index), In::new(edges), Out::new(newrank))
@@ -309,7 +309,7 @@ unsafe extern "C" fn PMPI_Graph_neighbors(
     maxneighbors: c_int,
     neighbors: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Graph_neighbors");
+    let _errno = entry::begin(&"MPI_Graph_neighbors");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::topologies::graph_neighbors(comm, rank, maxneighbors, Out::new(neighbors)) };
@@ -322,7 +322,7 @@ unsafe extern "C" fn PMPI_Graph_neighbors_count(
     rank: c_int,
     nneighbors: *mut c_int,
 ) -> c_int {
-    entry::begin(&"MPI_Graph_neighbors_count");
+    let _errno = entry::begin(&"MPI_Graph_neighbors_count");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::topologies::graph_neighbors_count(comm, rank, Out::new(nneighbors)) };
     entry::finish("MPI_Graph_neighbors_count", result, || Object::Communicator(comm))
@@ -330,7 +330,7 @@ unsafe extern "C" fn PMPI_Graph_neighbors_count(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Graphdims_get(comm: abi::Comm, nnodes: *mut c_int, nedges: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Graphdims_get");
+    let _errno = entry::begin(&"MPI_Graphdims_get");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::topologies::graphdims_get(comm, Out::new(nnodes), Out::new(nedges)) };
     entry::finish("MPI_Graphdims_get", result, || Object::Communicator(comm))
@@ -347,7 +347,7 @@ unsafe extern "C" fn PMPI_Ineighbor_allgather(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Ineighbor_allgather");
+    let _errno = entry::begin(&"MPI_Ineighbor_allgather");
     if entry::is_checking() {
         weft_mpi::collective_checks::neighbor_allgather(
             "MPI_Ineighbor_allgather",
@@ -399,7 +399,7 @@ unsafe extern "C" fn PMPI_Ineighbor_allgather_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Ineighbor_allgather_c");
+    let _errno = entry::begin(&"MPI_Ineighbor_allgather_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::neighbor_allgather(
             "MPI_Ineighbor_allgather_c",
@@ -452,7 +452,7 @@ unsafe extern "C" fn PMPI_Ineighbor_allgatherv(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Ineighbor_allgatherv");
+    let _errno = entry::begin(&"MPI_Ineighbor_allgatherv");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -508,7 +508,7 @@ unsafe extern "C" fn PMPI_Ineighbor_allgatherv_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Ineighbor_allgatherv_c");
+    let _errno = entry::begin(&"MPI_Ineighbor_allgatherv_c");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -563,7 +563,7 @@ unsafe extern "C" fn PMPI_Ineighbor_alltoall(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Ineighbor_alltoall");
+    let _errno = entry::begin(&"MPI_Ineighbor_alltoall");
     if entry::is_checking() {
         weft_mpi::collective_checks::neighbor_alltoall(
             "MPI_Ineighbor_alltoall",
@@ -615,7 +615,7 @@ unsafe extern "C" fn PMPI_Ineighbor_alltoall_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Ineighbor_alltoall_c");
+    let _errno = entry::begin(&"MPI_Ineighbor_alltoall_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::neighbor_alltoall(
             "MPI_Ineighbor_alltoall_c",
@@ -669,7 +669,7 @@ unsafe extern "C" fn PMPI_Ineighbor_alltoallv(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Ineighbor_alltoallv");
+    let _errno = entry::begin(&"MPI_Ineighbor_alltoallv");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -728,7 +728,7 @@ unsafe extern "C" fn PMPI_Ineighbor_alltoallv_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Ineighbor_alltoallv_c");
+    let _errno = entry::begin(&"MPI_Ineighbor_alltoallv_c");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -787,7 +787,7 @@ unsafe extern "C" fn PMPI_Ineighbor_alltoallw(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Ineighbor_alltoallw");
+    let _errno = entry::begin(&"MPI_Ineighbor_alltoallw");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -836,7 +836,7 @@ unsafe extern "C" fn PMPI_Ineighbor_alltoallw_c(
     comm: abi::Comm,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Ineighbor_alltoallw_c");
+    let _errno = entry::begin(&"MPI_Ineighbor_alltoallw_c");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -882,7 +882,7 @@ unsafe extern "C" fn PMPI_Neighbor_allgather(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Neighbor_allgather");
+    let _errno = entry::begin(&"MPI_Neighbor_allgather");
     if entry::is_checking() {
         weft_mpi::collective_checks::neighbor_allgather(
             "MPI_Neighbor_allgather",
@@ -929,7 +929,7 @@ unsafe extern "C" fn PMPI_Neighbor_allgather_c(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Neighbor_allgather_c");
+    let _errno = entry::begin(&"MPI_Neighbor_allgather_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::neighbor_allgather(
             "MPI_Neighbor_allgather_c",
@@ -972,7 +972,7 @@ unsafe extern "C" fn PMPI_Neighbor_allgather_init(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Neighbor_allgather_init");
+    let _errno = entry::begin(&"MPI_Neighbor_allgather_init");
     if entry::is_checking() {
         weft_mpi::collective_checks::neighbor_allgather(
             "MPI_Neighbor_allgather_init",
@@ -1026,7 +1026,7 @@ unsafe extern "C" fn PMPI_Neighbor_allgather_init_c(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Neighbor_allgather_init_c");
+    let _errno = entry::begin(&"MPI_Neighbor_allgather_init_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::neighbor_allgather(
             "MPI_Neighbor_allgather_init_c",
@@ -1079,7 +1079,7 @@ unsafe extern "C" fn PMPI_Neighbor_allgatherv(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Neighbor_allgatherv");
+    let _errno = entry::begin(&"MPI_Neighbor_allgatherv");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -1133,7 +1133,7 @@ unsafe extern "C" fn PMPI_Neighbor_allgatherv_c(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Neighbor_allgatherv_c");
+    let _errno = entry::begin(&"MPI_Neighbor_allgatherv_c");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -1189,7 +1189,7 @@ unsafe extern "C" fn PMPI_Neighbor_allgatherv_init(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Neighbor_allgatherv_init");
+    let _errno = entry::begin(&"MPI_Neighbor_allgatherv_init");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -1247,7 +1247,7 @@ unsafe extern "C" fn PMPI_Neighbor_allgatherv_init_c(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Neighbor_allgatherv_init_c");
+    let _errno = entry::begin(&"MPI_Neighbor_allgatherv_init_c");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -1302,7 +1302,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoall(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Neighbor_alltoall");
+    let _errno = entry::begin(&"MPI_Neighbor_alltoall");
     if entry::is_checking() {
         weft_mpi::collective_checks::neighbor_alltoall(
             "MPI_Neighbor_alltoall",
@@ -1349,7 +1349,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoall_c(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Neighbor_alltoall_c");
+    let _errno = entry::begin(&"MPI_Neighbor_alltoall_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::neighbor_alltoall(
             "MPI_Neighbor_alltoall_c",
@@ -1392,7 +1392,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoall_init(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Neighbor_alltoall_init");
+    let _errno = entry::begin(&"MPI_Neighbor_alltoall_init");
     if entry::is_checking() {
         weft_mpi::collective_checks::neighbor_alltoall(
             "MPI_Neighbor_alltoall_init",
@@ -1446,7 +1446,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoall_init_c(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Neighbor_alltoall_init_c");
+    let _errno = entry::begin(&"MPI_Neighbor_alltoall_init_c");
     if entry::is_checking() {
         weft_mpi::collective_checks::neighbor_alltoall(
             "MPI_Neighbor_alltoall_init_c",
@@ -1500,7 +1500,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallv(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Neighbor_alltoallv");
+    let _errno = entry::begin(&"MPI_Neighbor_alltoallv");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -1557,7 +1557,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallv_c(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Neighbor_alltoallv_c");
+    let _errno = entry::begin(&"MPI_Neighbor_alltoallv_c");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -1616,7 +1616,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallv_init(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Neighbor_alltoallv_init");
+    let _errno = entry::begin(&"MPI_Neighbor_alltoallv_init");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -1677,7 +1677,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallv_init_c(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Neighbor_alltoallv_init_c");
+    let _errno = entry::begin(&"MPI_Neighbor_alltoallv_init_c");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -1736,7 +1736,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallw(
     recvtypes: *const Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Neighbor_alltoallw");
+    let _errno = entry::begin(&"MPI_Neighbor_alltoallw");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -1783,7 +1783,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallw_c(
     recvtypes: *const Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    entry::begin(&"MPI_Neighbor_alltoallw_c");
+    let _errno = entry::begin(&"MPI_Neighbor_alltoallw_c");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -1832,7 +1832,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallw_init(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Neighbor_alltoallw_init");
+    let _errno = entry::begin(&"MPI_Neighbor_alltoallw_init");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -1883,7 +1883,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallw_init_c(
     info: abi::Info,
     request: *mut abi::Request,
 ) -> c_int {
-    entry::begin(&"MPI_Neighbor_alltoallw_init_c");
+    let _errno = entry::begin(&"MPI_Neighbor_alltoallw_init_c");
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -1922,7 +1922,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallw_init_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Topo_test(comm: abi::Comm, status: *mut c_int) -> c_int {
-    entry::begin(&"MPI_Topo_test");
+    let _errno = entry::begin(&"MPI_Topo_test");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::topologies::topo_test(comm, Out::new(status)) };
     entry::finish("MPI_Topo_test", result, || Object::Communicator(comm))
