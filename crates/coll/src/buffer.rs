@@ -244,7 +244,7 @@ impl<'a> Data<'a> {
                     let length = bytes.min(room) as usize;
                     match stores {
                         Stores::Cached => core::ptr::copy_nonoverlapping(self.address, other.address, length),
-                        Stores::Streaming => weft_datatype::stream(self.address, other.address, length),
+                        Stores::Streaming => weft_sync::stream::copy(self.address, other.address, length),
                     }
                     return if bytes > room { Err(truncated(bytes, room)) } else { Ok(()) };
                 }

@@ -5,7 +5,7 @@
 //! for counting and for external representations). The constructor call is recorded for decoding.
 //!
 //! The way of a copy: `copy` looks whether one side is a block or both layouts are the same; `walk` visits a layout and
-//! `cursor` two different ones; `kernels` holds the innermost loops, `stream` the one for what no cache holds.
+//! `cursor` two different ones; `kernels` holds the innermost loops.
 
 mod basic;
 mod construct;
@@ -21,7 +21,6 @@ mod normalise;
 mod offsets;
 mod shared;
 mod signature;
-mod stream;
 mod walk;
 
 pub use basic::{Basic, Class, Description, Repr};
@@ -29,4 +28,3 @@ pub use copy::{alike, copy, copy_part, for_each_run, pack, unpack};
 pub use datatype::{Contents, Datatype, Envelope};
 pub use external::{pack_external, unpack_external};
 pub use signature::{Difference, Signature};
-pub use stream::stream;

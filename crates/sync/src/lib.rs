@@ -1,4 +1,4 @@
-//! Atomics and cells behind one facade, locks, rings and queues.
+//! Atomics and cells behind one facade, locks, rings and queues; hints to the caches, and copies past them.
 //!
 //! Built with `--cfg loom` the protocols here run under loom's model checker.
 
@@ -20,6 +20,7 @@ pub mod ring;
 pub mod shuttle;
 mod solo;
 mod stock;
+pub mod stream;
 
 pub use alarm::Alarm;
 pub use backoff::Backoff;

@@ -35,6 +35,7 @@ mod layout;
 mod map;
 mod outgoing;
 mod shared;
+mod stores;
 mod wire;
 
 #[cfg(test)]

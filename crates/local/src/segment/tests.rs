@@ -49,6 +49,24 @@ fn conforms_without_remote_reads() {
     conformance::suite(|nodes| boxed(attach_all(nodes, options)));
 }
 
+/// As where cores are far from each other.
+#[test]
+fn conforms_when_parts_go_past_the_caches() {
+    let far = |nodes: u32| {
+        let devices = attach_all(nodes, Options { cross_memory: CrossMemory::Never, ..Options::default() });
+        for (from, to) in (0..nodes).flat_map(|from| (0..nodes).map(move |to| (from, to))) {
+            devices[from as usize].hold_sending_to(to).stores.go_past();
+        }
+        boxed(devices)
+    };
+    conformance::short_messages(&far(3));
+    conformance::several_at_once(&far(2));
+    conformance::long_messages(&far(3));
+    conformance::parts(&far(3));
+    conformance::back_pressure(&far(2));
+    conformance::senders_side_by_side(&far(3));
+}
+
 /// Where there are not enough pairs for everybody, mailboxes and blocks carry the rest.
 #[test]
 fn conforms_by_mailbox() {
