@@ -8,6 +8,7 @@ use weft_base::constants::MPI_ERR_TRUNCATE;
 use weft_base::{Error, Result, abi};
 use weft_datatype::Datatype;
 use weft_op::Op;
+use weft_sync::{Lock, Passing};
 
 /// `count` elements of `datatype` in the memory of a user.
 #[derive(Clone, Copy)]
@@ -184,6 +185,24 @@ impl<'a> Data<'a> {
     pub(crate) unsafe fn pack_part(&self, first: u64, place: *mut u8, length: u64) {
         // SAFETY: the buffer by the constructor's contract, the place by this function's.
         unsafe { weft_datatype::pack(self.address, self.count, self.datatype, first, place, length) };
+    }
+
+    /// As [`Data::pack_part`], to where a core reads it that shares no cache with this one, or may not.
+    ///
+    /// # Safety
+    /// As there.
+    pub(crate) unsafe fn pass_part(&self, passing: &Lock<Passing>, first: u64, place: *mut u8, length: u64) {
+        // Another rank of the process that copies now need not wait.
+        if self.datatype.is_dense()
+            && let Some(mut passing) = passing.try_lock()
+        {
+            let from = self.address.wrapping_add(first as usize);
+            // SAFETY: data without gaps; the buffer by the constructor's contract, the place by this function's.
+            unsafe { passing.copy(from, place, length) };
+        } else {
+            // SAFETY: the caller's promise.
+            unsafe { self.pack_part(first, place, length) };
+        }
     }
 
     /// Unpacks `length` bytes to where byte `first` of the packed data belongs and further, as far as they fit.

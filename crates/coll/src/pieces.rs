@@ -120,7 +120,8 @@ impl Team {
             let round = self.enter(call.exchanging(), without_provenance_mut(bytes as usize));
             // SAFETY: a piece fits the area, and only the root writes in this round.
             unsafe {
-                data.pack_part(range.start, self.spot_for_all(&round, &range), range.end - range.start)
+                let place = self.spot_for_all(&round, &range);
+                data.pass_part(&self.shared().passing, range.start, place, range.end - range.start)
             };
             round.arrive_with_data(call.signature());
         }
@@ -197,7 +198,7 @@ impl Team {
             // SAFETY: the rank's own slot, and a piece fits.
             unsafe {
                 let place = place(&round, self.rank(), &range);
-                mine.pack_part(range.start, place, range.end - range.start);
+                mine.pass_part(&self.shared().passing, range.start, place, range.end - range.start);
             }
             if ranges.peek().is_none() {
                 finish(before.take())?;

@@ -80,9 +80,13 @@ impl<'a> Slotted<'a> {
 
     /// Puts the rank's contribution into its slot.
     pub fn put(&self, rank: u32, send: &Data<'_>) {
-        // The rank's own slot until it arrives, large enough by the selection. The same count and datatype on both sides:
-        // this cannot be cut off.
-        let _ = send.copy_to(&self.slot(self.place(rank)));
+        let place = self.place(rank);
+        if self.shared.apart.is_some() && send.datatype().is_dense() {
+            // SAFETY: the rank's own slot until it arrives, large enough by the selection.
+            return unsafe { send.pass_part(&self.shared.passing, 0, place, send.bytes()) };
+        }
+        // Likewise. The same count and datatype on both sides: this cannot be cut off.
+        let _ = send.copy_to(&self.slot(place));
     }
 
     /// Takes elements of the result.

@@ -18,7 +18,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 use weft_sched::WaitSet;
-use weft_sync::{CachePadded, Lock, Place};
+use weft_sync::{CachePadded, Lock, Passing, Place};
 
 /// What a rank tells the others about its part in the rounds under way.
 #[derive(Default)]
@@ -136,6 +136,8 @@ pub(crate) struct Shared {
     schedules: Lock<Vec<(Choice, Arc<Schedule>)>>,
     /// Which algorithms operations take before anybody changes it.
     pub selection: &'static Selection,
+    /// How the ranks here write what those of other processes read.
+    pub passing: Lock<Passing>,
     /// Changes of that which not all ranks have come to.
     pub changes: Lock<Vec<Change>>,
     /// What ranks show each other in checking mode.
@@ -231,6 +233,7 @@ impl Shared {
             lights: Arc::default(),
             schedules: Lock::default(),
             selection: Selection::of(size as u32),
+            passing: Lock::default(),
             changes: Lock::default(),
             shown: crate::checking::Board::default(),
             posts: OnceLock::new(),

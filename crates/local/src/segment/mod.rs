@@ -35,7 +35,6 @@ mod layout;
 mod map;
 mod outgoing;
 mod shared;
-mod stores;
 mod wire;
 
 #[cfg(test)]

@@ -10,13 +10,12 @@
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
-use weft_sync::Lock;
+use weft_sync::{Lock, Passing};
 use weft_transport::{Channel, Node};
 
 use super::layout::Shape;
 use super::map::Map;
 use super::shared::Pair;
-use super::stores::Stores;
 use super::wire;
 
 /// How many started messages may wait for room, by channel.
@@ -102,7 +101,7 @@ pub(crate) struct Outgoing {
     /// Positions in the pair's bytes: of the next one, and up to where the receiver is known to have let go.
     next: u64,
     known: u64,
-    pub stores: Stores,
+    pub passing: Passing,
     streams: [VecDeque<Stream>; 2],
     /// Tokens whose bytes are all out.
     done: Vec<(Channel, u64)>,
@@ -130,7 +129,7 @@ impl Outgoing {
             heard: 0,
             next: 0,
             known: 0,
-            stores: Stores::default(),
+            passing: Passing::default(),
             streams: [VecDeque::new(), VecDeque::new()],
             done: Vec::new(),
             listed: false,
@@ -439,7 +438,7 @@ impl Outgoing {
             if outside > 0 {
                 core::ptr::copy_nonoverlapping(header.as_ptr(), place.address, header.len());
             }
-            self.stores.copy(address, place.address.add(outside), bytes);
+            self.passing.copy(address, place.address.add(outside), bytes);
         }
         let fill = |line: &mut weft_sync::ring::Payload| {
             (line[0], line[1]) = (place.value, bytes);

@@ -55,7 +55,7 @@ fn conforms_when_parts_go_past_the_caches() {
     let far = |nodes: u32| {
         let devices = attach_all(nodes, Options { cross_memory: CrossMemory::Never, ..Options::default() });
         for (from, to) in (0..nodes).flat_map(|from| (0..nodes).map(move |to| (from, to))) {
-            devices[from as usize].hold_sending_to(to).stores.go_past();
+            devices[from as usize].hold_sending_to(to).passing.go_past();
         }
         boxed(devices)
     };

@@ -1,6 +1,6 @@
-//! How a sender writes into the segment: into its caches, or past them.
+//! Memory by which one core passes data to another, again and again: written into the caches, or past them.
 //!
-//! The memory of a pair goes round between two cores. Where these share a cache, what the one writes the other finds there. Where
+//! Where the cores share a cache, what the one writes the other finds there. Where
 //! they do not, a store to a line that the receiver has read takes it away from the receiver's cache first, over what links
 //! the caches: on an AMD EPYC 20 to 30 ns a line, where it costs 2 to 5 among cores that share the last cache. A store past the
 //! caches costs 3 in both cases; what it writes is read from memory, which is slower than from a shared cache. Two threads that
@@ -18,7 +18,7 @@
 //! which all seem to share a cache. So the time that copies take decides, and what was decided is tried again now and then.
 #![allow(unsafe_code)] // Copies by address.
 
-use weft_sync::stream;
+use crate::stream;
 use weft_sys::clock;
 
 /// The shortest part for which it matters.
@@ -30,16 +30,17 @@ const WINDOW: u64 = 1024;
 const DEAR: u64 = 8;
 /// How many dear windows in a row are no accident: a sender may lose its core for a moment.
 const SURE: u32 = 2;
-/// How many parts go past the caches before the other way is tried again. A trial takes a window, and so 2 % of their time.
-const STRETCH: u32 = 1024;
+/// How many lines go past the caches before the other way is tried again. A trial takes a window, and so 3 % of their time; memory
+/// that is touched for the first time is dear, too, and must not decide for long.
+const STRETCH: u64 = 256 << 10;
 /// One of how many parts is timed while nothing is dear: a look at the clock costs as much as half a kilobyte.
 const SELDOM: u32 = 7;
 
-/// The choice for one peer.
-#[derive(Default)]
-pub(crate) struct Stores {
-    /// How many parts still go past the caches.
-    past: u32,
+/// Copies data to where another core reads it, in the way that has turned out cheaper.
+#[derive(Default, Debug)]
+pub struct Passing {
+    /// How many lines still go past the caches.
+    past: u64,
     /// Windows in a row that were dear.
     dear: u32,
     /// Parts so far that went into the caches.
@@ -49,7 +50,7 @@ pub(crate) struct Stores {
     ticks: u64,
 }
 
-impl Stores {
+impl Passing {
     /// Copies a part of a message.
     ///
     /// # Safety
@@ -60,7 +61,7 @@ impl Stores {
         unsafe {
             if bytes < LEAST {
                 core::ptr::copy_nonoverlapping(from, to, bytes as usize);
-            } else if self.goes_past() {
+            } else if self.goes_past(bytes / 64) {
                 stream::copy(from, to, bytes as usize);
             } else if self.is_timed() {
                 let begin = clock::ticks();
@@ -72,11 +73,11 @@ impl Stores {
         }
     }
 
-    /// Tells whether the next part goes past the caches.
-    fn goes_past(&mut self) -> bool {
-        let left = self.past.checked_sub(1);
-        self.past = left.unwrap_or(0);
-        left.is_some()
+    /// Tells whether the next part, of so many lines, goes past the caches.
+    fn goes_past(&mut self, lines: u64) -> bool {
+        let goes = self.past > 0;
+        self.past = self.past.saturating_sub(lines);
+        goes
     }
 
     /// Tells whether the next part that does not is timed.
@@ -100,10 +101,9 @@ impl Stores {
         }
     }
 
-    /// Lets all parts go past the caches.
-    #[cfg(test)]
+    /// Lets all parts go past the caches from now on, for tests.
     pub fn go_past(&mut self) {
-        self.past = u32::MAX;
+        self.past = u64::MAX;
     }
 }
 
@@ -114,11 +114,11 @@ mod tests {
     const RATE: u64 = 3000;
 
     /// Lets parts of 16 KiB go, each of whose lines takes so many nanoseconds, and tells which go past the caches.
-    fn parts(stores: &mut Stores, count: usize, nanoseconds: u64) -> Vec<bool> {
+    fn parts(passing: &mut Passing, count: usize, nanoseconds: u64) -> Vec<bool> {
         let part = |_| {
-            let past = stores.goes_past();
-            if !past && stores.is_timed() {
-                stores.note(256, 256 * nanoseconds * RATE / 1000, RATE);
+            let past = passing.goes_past(256);
+            if !past && passing.is_timed() {
+                passing.note(256, 256 * nanoseconds * RATE / 1000, RATE);
             }
             past
         };
@@ -127,29 +127,29 @@ mod tests {
 
     #[test]
     fn while_stores_are_cheap_they_go_into_the_caches() {
-        assert!(!parts(&mut Stores::default(), 10_000, 5).contains(&true));
+        assert!(!parts(&mut Passing::default(), 10_000, 5).contains(&true));
     }
 
     #[test]
     fn dear_stores_go_past_the_caches_until_they_are_cheap_again() {
-        let mut stores = Stores::default();
-        let found = parts(&mut stores, 40, 20);
+        let mut passing = Passing::default();
+        let found = parts(&mut passing, 40, 20);
         // Four timed parts are a window, at first one of seven is timed.
         let first = found.iter().position(|&past| past).expect("they are dear");
         assert_eq!(first, 4 * 7 + 4);
-        let past = parts(&mut stores, 10_000, 20).iter().filter(|&&past| past).count();
+        let past = parts(&mut passing, 10_000, 20).iter().filter(|&&past| past).count();
         assert!((9900..10_000).contains(&past), "{past} of 10,000, with a trial now and then");
-        let after = parts(&mut stores, 10_000, 3);
+        let after = parts(&mut passing, 10_000, 3);
         let last = after.iter().rposition(|&past| past).expect("the stretch goes on");
         assert!(last < 1024, "cheap stores were found after {last} parts");
     }
 
     #[test]
     fn a_moment_without_the_core_changes_nothing() {
-        let mut stores = Stores::default();
+        let mut passing = Passing::default();
         for _ in 0..100 {
-            assert!(!parts(&mut stores, 1, 100_000).contains(&true));
-            assert!(!parts(&mut stores, 100, 3).contains(&true));
+            assert!(!parts(&mut passing, 1, 100_000).contains(&true));
+            assert!(!parts(&mut passing, 100, 3).contains(&true));
         }
     }
 }
