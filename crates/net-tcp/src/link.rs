@@ -249,7 +249,7 @@ impl Out {
     }
 
     /// Puts back what is not sent yet.
-    fn put_back(&mut self, items: impl DoubleEndedIterator<Item = Item>) {
+    pub fn put_back(&mut self, items: impl DoubleEndedIterator<Item = Item>) {
         for item in items.rev() {
             self.count(&item, true);
             self.queue.push_front(item);
@@ -271,7 +271,7 @@ impl Out {
     }
 
     /// Takes what comes next.
-    fn batch(&mut self) -> Vec<Item> {
+    pub fn batch(&mut self) -> Vec<Item> {
         let count = self.queue.len().min(PIECES / 2);
         let items: Vec<Item> = self.queue.drain(..count).collect();
         items.iter().for_each(|item| self.count(item, false));

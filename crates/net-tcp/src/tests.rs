@@ -16,7 +16,7 @@ use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use weft_base::say;
 use weft_transport::{
     Arriving, Capabilities, Channel, Device, Handler, Leaving, MAX_HEADER, Node, Placement, Refusal,
@@ -705,6 +705,38 @@ fn what_nobody_waits_for_may_be_queued_when_a_process_ends() {
     assert_eq!(notes[1].all(), ["first from 0"]);
     let refused = last.send(0, CHANNEL, b"late", b"");
     assert!(matches!(&refused, Err(Refusal::Lost { reason }) if reason.contains("has ended")), "{refused:?}");
+}
+
+/// What a thread is sending is in no queue.
+#[test]
+fn who_ends_waits_for_threads_that_are_sending() {
+    let mut devices = devices(2);
+    let notes = notes(&devices);
+    devices[0].send(1, CHANNEL, b"first", b"").expect("room");
+    until(&devices, &notes, 1, 1);
+    let link = devices[0].link(1, CHANNEL);
+    link.out.lock().busy = true;
+    std::thread::scope(|scope| {
+        let leaving = scope.spawn(|| devices[0].leave());
+        while !link.out.lock().says_end {
+            std::thread::yield_now();
+        }
+        let items = link.out.lock().batch();
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_millis(50) && !link.incoming.lock().closed {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let mut out = link.out.lock();
+        out.put_back(items.into_iter());
+        out.busy = false;
+        drop(out);
+        leaving.join().expect("it leaves");
+    });
+    drop(devices.remove(0));
+    while !devices[0].link(0, CHANNEL).incoming.lock().closed {
+        devices[0].poll(&notes[1]);
+    }
+    assert_eq!(notes[1].all(), ["first from 0"]);
 }
 
 /// Another thread may still hear something, and answer.

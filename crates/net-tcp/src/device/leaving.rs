@@ -40,7 +40,8 @@ impl TcpDevice {
                 let waits = {
                     let out = link.out.lock();
                     let alive = matches!(out.stage, Stage::Dialling | Stage::Settled | Stage::Open);
-                    alive && !out.is_empty()
+                    // What a thread is sending now is in no queue.
+                    alive && (out.busy || !out.is_empty())
                 };
                 unsent |= waits;
                 let (false, Some(socket)) = (waits, link.socket.get()) else { continue };
