@@ -1,0 +1,109 @@
+//! Who ends while threads still send: here, or at the other side.
+#![allow(unsafe_code)] // As the module above.
+
+use super::*;
+use crate::link::Item;
+use rustix::io::Errno;
+
+/// Two devices, the first of which has sent `first`; the second is in the middle of sending to it.
+fn one_in_the_middle_of_sending() -> (Vec<TcpDevice>, Vec<Notes>) {
+    let devices = devices(2);
+    let notes = notes(&devices);
+    devices[0].send(1, CHANNEL, b"first", b"").expect("room");
+    until(&devices, &notes, 1, 1);
+    devices[1].link(0, CHANNEL).out.lock().busy = true;
+    (devices, notes)
+}
+
+/// Lets the first of two devices end, and the other one hear of it; returns that one.
+fn ends(devices: &mut Vec<TcpDevice>, notes: &Notes) -> TcpDevice {
+    devices[0].leave();
+    drop(devices.remove(0));
+    while !devices[0].link(0, CHANNEL).incoming.lock().closed {
+        devices[0].poll(notes);
+    }
+    devices.remove(0)
+}
+
+/// A thread that sends may not get round to it before the peer has ended, and others queue behind it.
+#[test]
+fn what_nobody_waits_for_may_be_queued_when_a_process_ends() {
+    let (mut devices, notes) = one_in_the_middle_of_sending();
+    devices[1].send(0, CHANNEL, b"credit", b"").expect("room in the queue");
+    let last = ends(&mut devices, &notes[1]);
+    last.settle(0, CHANNEL.into(), last.link(0, CHANNEL), (1, 0), Err(Errno::PIPE));
+    last.poll(&notes[1]);
+    assert_eq!(notes[1].all(), ["first from 0"]);
+    let refused = last.send(0, CHANNEL, b"late", b"");
+    assert!(matches!(&refused, Err(Refusal::Lost { reason }) if reason.contains("has ended")), "{refused:?}");
+}
+
+/// What a thread is sending is in no queue.
+#[test]
+fn who_ends_waits_for_threads_that_are_sending() {
+    let mut devices = devices(2);
+    let notes = notes(&devices);
+    devices[0].send(1, CHANNEL, b"first", b"").expect("room");
+    until(&devices, &notes, 1, 1);
+    let link = devices[0].link(1, CHANNEL);
+    link.out.lock().busy = true;
+    std::thread::scope(|scope| {
+        let leaving = scope.spawn(|| devices[0].leave());
+        while !link.out.lock().says_end {
+            std::thread::yield_now();
+        }
+        let items = link.out.lock().batch();
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_millis(50) && !link.incoming.lock().closed {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let mut out = link.out.lock();
+        out.put_back(items.into_iter());
+        out.busy = false;
+        drop(out);
+        leaving.join().expect("it leaves");
+    });
+    drop(devices.remove(0));
+    while !devices[0].link(0, CHANNEL).incoming.lock().closed {
+        devices[0].poll(&notes[1]);
+    }
+    assert_eq!(notes[1].all(), ["first from 0"]);
+}
+
+/// Another thread may still hear something, and answer.
+#[test]
+fn nothing_is_sent_after_the_end() {
+    let devices = devices(2);
+    let notes = notes(&devices);
+    devices[0].send(1, CHANNEL, b"first", b"").expect("room");
+    until(&devices, &notes, 1, 1);
+    devices[0].link(1, CHANNEL).out.lock().say_end();
+    let refused = devices[0].send(1, CHANNEL, b"answer", b"");
+    assert!(matches!(&refused, Err(Refusal::Lost { reason }) if reason.contains("has ended")), "{refused:?}");
+    // SAFETY: the data is a constant.
+    let refused = unsafe { devices[0].start(1, CHANNEL, b"long", LONG.as_ptr(), LONG.len() as u64, 7) };
+    assert!(matches!(refused, Err(Refusal::Lost { .. })), "{refused:?}");
+    devices[0].leave();
+    assert!(matches!(devices[0].send(1, CHANNEL, b"later", b""), Err(Refusal::Lost { .. })));
+    while !devices[1].link(0, CHANNEL).incoming.lock().closed {
+        devices[1].poll(&notes[1]);
+    }
+    assert_eq!(notes[1].all(), ["first from 0"]);
+}
+
+/// Its sender waits for a word.
+#[test]
+fn a_long_message_to_a_process_that_has_ended_is_a_loss() {
+    for is_queued in [true, false] {
+        let (mut devices, notes) = one_in_the_middle_of_sending();
+        let long = || Item::memory(b"long", LONG.as_ptr(), LONG.len() as u64, 7);
+        if is_queued {
+            devices[1].link(0, CHANNEL).out.lock().put_first(long());
+        }
+        let last = ends(&mut devices, &notes[1]);
+        let rest = (!is_queued).then(long);
+        last.settle(0, CHANNEL.into(), last.link(0, CHANNEL), (1, 0), Ok(rest));
+        last.poll(&notes[1]);
+        assert!(notes[1].all().last().unwrap().starts_with("lost 0: "), "{:?}", notes[1].all());
+    }
+}
