@@ -193,7 +193,8 @@ impl<'a> Data<'a> {
     /// As there.
     pub(crate) unsafe fn pass_part(&self, passing: &Lock<Passing>, first: u64, place: *mut u8, length: u64) {
         // Another rank of the process that copies now need not wait.
-        if self.datatype.is_dense()
+        if length >= Passing::LEAST
+            && self.datatype.is_dense()
             && let Some(mut passing) = passing.try_lock()
         {
             let from = self.address.wrapping_add(first as usize);

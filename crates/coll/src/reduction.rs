@@ -15,6 +15,7 @@ use crate::team::{Peers, Round, Team};
 use core::ops::Range;
 use weft_base::Result;
 use weft_datatype::Datatype;
+use weft_sync::Passing;
 
 /// What a rank shows in a reduction of large data.
 pub(crate) struct Frame<'a> {
@@ -81,7 +82,7 @@ impl<'a> Slotted<'a> {
     /// Puts the rank's contribution into its slot.
     pub fn put(&self, rank: u32, send: &Data<'_>) {
         let place = self.place(rank);
-        if self.shared.apart.is_some() && send.datatype().is_dense() {
+        if send.bytes() >= Passing::LEAST && self.shared.apart.is_some() && send.datatype().is_dense() {
             // SAFETY: the rank's own slot until it arrives, large enough by the selection.
             return unsafe { send.pass_part(&self.shared.passing, 0, place, send.bytes()) };
         }

@@ -21,12 +21,10 @@
 use crate::stream;
 use weft_sys::clock;
 
-/// The shortest part for which it matters.
-const LEAST: u64 = 4 << 10;
 /// Over how many lines the time of copies is judged: a store may still be on its way when the next part begins.
 const WINDOW: u64 = 1024;
-/// From how many nanoseconds a line on stores into the caches are dear. What was never touched, or is in no cache of the
-/// sender's, costs up to 5 to be read.
+/// From how many nanoseconds a line on stores into the caches are dear. What is in no cache of the sender's costs up to 5
+/// to be read.
 const DEAR: u64 = 8;
 /// How many dear windows in a row are no accident: a sender may lose its core for a moment.
 const SURE: u32 = 2;
@@ -51,6 +49,9 @@ pub struct Passing {
 }
 
 impl Passing {
+    /// The shortest part for which it matters.
+    pub const LEAST: u64 = 4 << 10;
+
     /// Copies a part of a message.
     ///
     /// # Safety
@@ -59,7 +60,7 @@ impl Passing {
     pub unsafe fn copy(&mut self, from: *const u8, to: *mut u8, bytes: u64) {
         // SAFETY: the caller's promise.
         unsafe {
-            if bytes < LEAST {
+            if bytes < Self::LEAST {
                 core::ptr::copy_nonoverlapping(from, to, bytes as usize);
             } else if self.goes_past(bytes / 64) {
                 stream::copy(from, to, bytes as usize);
