@@ -149,7 +149,7 @@ impl<'a> Data<'a> {
         // SAFETY: the buffer by the constructor's contract, the place by this function's.
         unsafe {
             if self.datatype.is_dense() {
-                core::ptr::copy_nonoverlapping(self.address, place, bytes as usize);
+                weft_sys::copy::bytes(self.address, place, bytes as usize);
             } else {
                 weft_datatype::pack(self.address, self.count, self.datatype, 0, place, bytes);
             }
@@ -170,7 +170,7 @@ impl<'a> Data<'a> {
         // SAFETY: the buffer by the constructor's contract, the place by this function's.
         unsafe {
             if self.datatype.is_dense() {
-                core::ptr::copy_nonoverlapping(place, self.address, length as usize);
+                weft_sys::copy::bytes(place, self.address, length as usize);
             } else {
                 weft_datatype::unpack(self.address, self.count, self.datatype, 0, place, length);
             }
@@ -235,7 +235,7 @@ impl<'a> Data<'a> {
                 match each {
                     4 => core::ptr::copy_nonoverlapping(from, to, 4),
                     8 => core::ptr::copy_nonoverlapping(from, to, 8),
-                    _ => core::ptr::copy_nonoverlapping(from, to, each),
+                    _ => weft_sys::copy::bytes(from, to, each),
                 }
             }
         }
@@ -263,7 +263,7 @@ impl<'a> Data<'a> {
                 if self.datatype.is_dense() && other.datatype.is_dense() {
                     let length = bytes.min(room) as usize;
                     match stores {
-                        Stores::Cached => core::ptr::copy_nonoverlapping(self.address, other.address, length),
+                        Stores::Cached => weft_sys::copy::bytes(self.address, other.address, length),
                         Stores::Streaming => weft_sync::stream::copy(self.address, other.address, length),
                     }
                     return if bytes > room { Err(truncated(bytes, room)) } else { Ok(()) };

@@ -29,7 +29,7 @@ impl Team {
         if length > self.slots().capacity() {
             return self.exchange(call, &mine, |peers| {
                 for (rank, part) in all.chunks_exact_mut(length).enumerate() {
-                    part.copy_from_slice(peers.get(rank as u32));
+                    weft_sys::copy::slice(peers.get(rank as u32), part);
                 }
                 Ok(())
             });
@@ -40,13 +40,13 @@ impl Team {
         // this part of the ring index is this rank's alone.
         unsafe {
             let place = area.add(self.rank() as usize * length);
-            core::ptr::copy_nonoverlapping(mine.as_ptr(), place, length);
+            weft_sys::copy::bytes(mine.as_ptr(), place, length);
         }
         round.arrive(call.signature(), &Nothing);
         round.wait_complete()?;
         // SAFETY: the round is complete and its lengths agree: every part is written, and nobody writes there until
         // this rank has arrived in the next round.
-        unsafe { core::ptr::copy_nonoverlapping(area, all.as_mut_ptr(), all.len()) };
+        unsafe { weft_sys::copy::bytes(area, all.as_mut_ptr(), all.len()) };
         Ok(())
     }
 
@@ -68,13 +68,13 @@ impl Team {
             let area = self.slots().area(round.ring());
             if self.rank() == root {
                 // SAFETY: a part fits the area, and only the root writes in this round.
-                unsafe { core::ptr::copy_nonoverlapping(part.as_ptr(), area, part.len()) };
+                unsafe { weft_sys::copy::bytes(part.as_ptr(), area, part.len()) };
                 round.arrive_with_data(call.signature());
             } else {
                 round.arrive(call.signature(), &Nothing);
                 round.wait_for_data(root)?;
                 // SAFETY: the root has written, and nobody writes there until this rank has arrived in the next round.
-                unsafe { core::ptr::copy_nonoverlapping(area, part.as_mut_ptr(), part.len()) };
+                unsafe { weft_sys::copy::bytes(area, part.as_mut_ptr(), part.len()) };
             }
         }
         Ok(())

@@ -282,7 +282,7 @@ impl Light {
         for rank in 0..if is_even { self.size() } else { 0 } {
             let (part, offset) = (self.part(rank).place().cast(), u64::from(rank) * each);
             // SAFETY: the part has `each` bytes and the room as many for every rank.
-            unsafe { core::ptr::copy_nonoverlapping::<u8>(part, room.add(offset as usize), each as usize) };
+            unsafe { weft_sys::copy::bytes(part, room.add(offset as usize), each as usize) };
         }
     }
 

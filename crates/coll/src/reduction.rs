@@ -194,7 +194,7 @@ impl<'a> Slotted<'a> {
         // SAFETY: all places are slots of this round with `bytes` bytes of `count` elements, aligned as slots are. Their
         // writers have arrived, and only the caller, the last to arrive, touches them now.
         unsafe {
-            core::ptr::copy_nonoverlapping(last, target, self.bytes);
+            weft_sys::copy::bytes(last, target, self.bytes);
             for place in places {
                 self.operator.apply_in_slots(self.datatype, place, target, self.count);
             }

@@ -44,7 +44,7 @@ pub unsafe fn pack(buf: *const u8, count: u64, ty: &Datatype, skip: u64, out: *m
     unsafe {
         if let Some(offset) = one_run(ty, count) {
             let from = shift(buf.cast_mut(), offset).wrapping_add(skip as usize);
-            ptr::copy_nonoverlapping(from.cast_const(), out, len as usize);
+            weft_sys::copy::bytes(from.cast_const(), out, len as usize);
         } else {
             let placed = &ty.0.layout;
             let at = shift(buf.cast_mut(), placed.offset);
@@ -67,7 +67,7 @@ pub unsafe fn unpack(buf: *mut u8, count: u64, ty: &Datatype, skip: u64, input: 
     // SAFETY: the caller's promise.
     unsafe {
         if let Some(offset) = one_run(ty, count) {
-            ptr::copy_nonoverlapping(input, shift(buf, offset).wrapping_add(skip as usize), len as usize);
+            weft_sys::copy::bytes(input, shift(buf, offset).wrapping_add(skip as usize), len as usize);
         } else {
             let placed = &ty.0.layout;
             let at = shift(buf, placed.offset);

@@ -173,7 +173,7 @@ unsafe fn any_length<R: Route>(route: R, count: usize, block: usize) {
         } else {
             for index in 0..count {
                 let (from, to) = route.ends(index);
-                ptr::copy_nonoverlapping(from, to, block);
+                weft_sys::copy::bytes(from, to, block);
             }
         }
     }
@@ -250,7 +250,7 @@ pub(crate) unsafe fn copy_run(from: *const u8, to: *mut u8, length: usize) {
         if length <= 128 {
             copy_short(from, to, length);
         } else {
-            ptr::copy_nonoverlapping(from, to, length);
+            weft_sys::copy::bytes(from, to, length);
         }
     }
 }

@@ -314,7 +314,7 @@ impl Placing {
         let (own, rest) = input.split_at(self.left.min(input.len() as u64) as usize);
         let kept = self.room.min(own.len() as u64);
         // SAFETY: there is room for that in the memory that the handler has given, which is its own until it is told.
-        unsafe { core::ptr::copy_nonoverlapping(own.as_ptr(), self.address, kept as usize) };
+        unsafe { weft_sys::copy::bytes(own.as_ptr(), self.address, kept as usize) };
         self.note(own.len() as u64);
         rest
     }
@@ -476,7 +476,7 @@ pub fn send_short(socket: BorrowedFd<'_>, header: &[u8], payload: &[u8]) -> (Res
     let length = front(Kind::Short, header, payload.len() as u64, &mut space);
     let all = length + payload.len();
     if payload.len() <= JOINED {
-        space[length..all].copy_from_slice(payload);
+        weft_sys::copy::slice(payload, &mut space[length..all]);
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         let sent = loop {
             match rustix::net::send(socket, &space[..all], flags) {

@@ -112,16 +112,16 @@ impl Offer {
         // it accepted, else by this one, after the word has told which.
         unsafe {
             if part == 0 || !send.invite(target, part) {
-                core::ptr::copy_nonoverlapping(source, target, bytes);
+                weft_sys::copy::bytes(source, target, bytes);
             } else {
                 let front = front(target, bytes, part);
                 let near = front.saturating_sub(AHEAD);
-                core::ptr::copy_nonoverlapping(source, target, near);
+                weft_sys::copy::bytes(source, target, near);
                 send.prefetch();
-                core::ptr::copy_nonoverlapping(source.add(near), target.add(near), front - near);
+                weft_sys::copy::bytes(source.add(near), target.add(near), front - near);
                 let tail = send.end_invitation();
                 if tail == End::Alone {
-                    core::ptr::copy_nonoverlapping(source.add(front), target.add(front), bytes - front);
+                    weft_sys::copy::bytes(source.add(front), target.add(front), bytes - front);
                 }
                 split.learn(tail);
             }
@@ -156,7 +156,7 @@ unsafe fn help(operation: &Operation, data: &Buffer) -> bool {
     let front = front(target, bytes, part);
     // SAFETY: an invitation is made only where source and target are blocks of so many bytes; the receiver leaves the
     // tail alone and waits until it hears that it is copied.
-    unsafe { core::ptr::copy_nonoverlapping(data.address.add(front), target.add(front), bytes - front) };
+    unsafe { weft_sys::copy::bytes(data.address.add(front), target.add(front), bytes - front) };
     operation.note_help();
     true
 }

@@ -92,7 +92,7 @@ impl Buffer {
     pub(crate) unsafe fn pack_into(&self, out: *mut u8) {
         if self.dense {
             // SAFETY: one block of `bytes` bytes, by the caller's promise.
-            unsafe { core::ptr::copy_nonoverlapping(self.address, out, self.bytes as usize) }
+            unsafe { weft_sys::copy::bytes(self.address, out, self.bytes as usize) }
         } else {
             // SAFETY: as promised; the datatype lives.
             unsafe { weft_datatype::pack(self.address, self.count, &*self.datatype, 0, out, self.bytes) };
@@ -114,7 +114,7 @@ impl Buffer {
                 return;
             }
             // SAFETY: one block with room for `bytes` bytes, by the caller's promise.
-            unsafe { core::ptr::copy_nonoverlapping(input, self.address, bytes as usize) }
+            unsafe { weft_sys::copy::bytes(input, self.address, bytes as usize) }
         } else {
             // SAFETY: as promised; the datatype lives.
             unsafe { weft_datatype::unpack(self.address, self.count, &*self.datatype, 0, input, bytes) };
@@ -164,7 +164,7 @@ impl Buffer {
         // SAFETY: the caller's promise; a type that is not dense is not null.
         unsafe {
             if self.dense {
-                core::ptr::copy_nonoverlapping(self.address.add(skip as usize), out, length as usize);
+                weft_sys::copy::bytes(self.address.add(skip as usize), out, length as usize);
             } else {
                 weft_datatype::pack(self.address, self.count, &*self.datatype, skip, out, length);
             }
@@ -179,7 +179,7 @@ impl Buffer {
         // SAFETY: the caller's promise; a type that is not dense is not null.
         unsafe {
             if self.dense {
-                core::ptr::copy_nonoverlapping(input, self.address.add(skip as usize), length as usize);
+                weft_sys::copy::bytes(input, self.address.add(skip as usize), length as usize);
             } else {
                 weft_datatype::unpack(self.address, self.count, &*self.datatype, skip, input, length);
             }
@@ -204,7 +204,7 @@ impl Buffer {
         // SAFETY: as promised; the datatypes live, and one that is not dense is not null.
         unsafe {
             match (self.dense, target.dense) {
-                (true, true) => core::ptr::copy_nonoverlapping(source, place, length as usize),
+                (true, true) => weft_sys::copy::bytes(source, place, length as usize),
                 (true, false) => {
                     let (address, count) = (target.address, target.count);
                     weft_datatype::unpack(address, count, &*target.datatype, skip, source, length);

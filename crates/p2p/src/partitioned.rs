@@ -98,7 +98,7 @@ unsafe fn copy_part(from: &Parts, to: &Parts, partition: u32) {
     // is one block, so it begins `offset` bytes after the address.
     unsafe {
         match (from.datatype.is_dense(), to.datatype.is_dense()) {
-            (true, true) => core::ptr::copy_nonoverlapping(source, target, length as usize),
+            (true, true) => weft_sys::copy::bytes(source, target, length as usize),
             (true, false) => {
                 weft_datatype::unpack(to.address, to.elements(), &to.datatype, offset, source, length);
             }

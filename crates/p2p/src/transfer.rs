@@ -92,7 +92,7 @@ impl Job {
             if let Some((source, target)) = self.buffers.as_ref() {
                 return source.copy_part_to(target, start, bytes);
             }
-            core::ptr::copy_nonoverlapping(
+            weft_sys::copy::bytes(
                 self.source.add(start as usize),
                 self.target.add(start as usize),
                 bytes as usize,

@@ -61,15 +61,15 @@ impl Passing {
         // SAFETY: the caller's promise.
         unsafe {
             if bytes < Self::LEAST {
-                core::ptr::copy_nonoverlapping(from, to, bytes as usize);
+                weft_sys::copy::bytes(from, to, bytes as usize);
             } else if self.goes_past(bytes / 64) {
                 stream::copy(from, to, bytes as usize);
             } else if self.is_timed() {
                 let begin = clock::ticks();
-                core::ptr::copy_nonoverlapping(from, to, bytes as usize);
+                weft_sys::copy::bytes(from, to, bytes as usize);
                 self.note(bytes / 64, clock::ticks().wrapping_sub(begin), clock::ticks_per_us());
             } else {
-                core::ptr::copy_nonoverlapping(from, to, bytes as usize);
+                weft_sys::copy::bytes(from, to, bytes as usize);
             }
         }
     }

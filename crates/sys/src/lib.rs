@@ -1,9 +1,10 @@
-//! What the rest asks of the kernel: futexes, memory maps, affinity, clocks, sockets, processor capabilities.
+//! What the rest asks of the kernel: futexes, memory maps, affinity, clocks, sockets, processor capabilities; and copies of bytes.
 //!
 //! The only crate with raw system calls. Everything here is Linux; a function says what it needs beyond 5.4.
 
 pub mod caller;
 pub mod clock;
+pub mod copy;
 pub mod cpu;
 pub mod errno;
 pub mod futex;

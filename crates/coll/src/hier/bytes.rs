@@ -102,7 +102,7 @@ impl Building {
 impl From<&[u8]> for Bytes {
     fn from(data: &[u8]) -> Self {
         let mut building = Building::new(data.len());
-        building.as_mut_slice().copy_from_slice(data);
+        weft_sys::copy::slice(data, building.as_mut_slice());
         building.finish()
     }
 }
@@ -119,7 +119,7 @@ pub(crate) fn join(parts: &[&Bytes]) -> Bytes {
     let mut place = table;
     for (index, part) in parts.iter().enumerate() {
         all[8 * index..][..8].copy_from_slice(&(part.len() as u64).to_le_bytes());
-        all[place..][..part.len()].copy_from_slice(part.as_slice());
+        weft_sys::copy::slice(part.as_slice(), &mut all[place..][..part.len()]);
         place += part.len().next_multiple_of(ALIGN);
     }
     building.finish()

@@ -74,7 +74,7 @@ impl Exchange {
         if known.bytes.len() as u64 != bytes {
             return;
         }
-        known.bytes[key as usize..end as usize].copy_from_slice(piece);
+        weft_sys::copy::slice(piece, &mut known.bytes[key as usize..end as usize]);
         known.missing = known.missing.saturating_sub(piece.len() as u64);
         if known.missing > 0 {
             return;

@@ -319,7 +319,7 @@ fn hand_over(from: Node, channel: Channel, header: &[u8], present: &[u8], handle
         Placement::Memory { address, capacity, token } => {
             let length = capacity.min(present.len() as u64) as usize;
             // SAFETY: the handler gave the memory.
-            unsafe { core::ptr::copy_nonoverlapping(present.as_ptr(), address, length) };
+            unsafe { weft_sys::copy::bytes(present.as_ptr(), address, length) };
             handler.placed(from, channel, token);
         }
     }
@@ -431,7 +431,7 @@ fn deliver_bytes(
         // SAFETY: the handler gave the memory, `capacity` bytes of it.
         unsafe {
             let target = placing.address.add(placing.done as usize);
-            core::ptr::copy_nonoverlapping(present.as_ptr(), target, wanted);
+            weft_sys::copy::bytes(present.as_ptr(), target, wanted);
         }
     }
     placing.done += bytes;

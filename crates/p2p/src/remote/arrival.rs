@@ -229,7 +229,7 @@ impl Engine {
                 let data = whole.data();
                 // SAFETY: the payload has room for the data.
                 let stored = unsafe {
-                    let fill = |out| core::ptr::copy_nonoverlapping(data.as_ptr(), out, data.len());
+                    let fill = |out| weft_sys::copy::bytes(data.as_ptr(), out, data.len());
                     state.pool.store(bytes, fill)
                 };
                 match stored {
