@@ -24,6 +24,9 @@ impl Channel {
     pub const ALL: [Self; 2] = [Self::PointToPoint, Self::Collective];
 }
 
+/// The longest payload that [`Device::answer`] takes.
+pub const MOST_ANSWER: usize = 512 << 10;
+
 /// What a device can do, and up to which size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Capabilities {
@@ -207,6 +210,14 @@ pub trait Device: Send + Sync {
             }
         }
         Ok(messages.len())
+    }
+
+    /// Sends a message of at most [`MOST_ANSWER`] bytes, which may be more than [`Capabilities::eager`], if that costs no more than
+    /// [`Device::start`]: because the peer has sent one in memory that can go back with this one. Who has done so
+    /// probably waits for it. Returns whether the message, which has been taken then, is sent. The header has at most 32 bytes.
+    fn answer(&self, to: Node, channel: Channel, header: &[u8], payload: &[u8]) -> bool {
+        _ = (to, channel, header, payload);
+        false
     }
 
     /// Sends a message of any length from memory that the caller leaves alone until [`Handler::sent`] is called with the

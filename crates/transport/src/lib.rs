@@ -37,8 +37,8 @@ mod routes;
 pub mod simulator;
 
 pub use device::{
-    Arriving, Capabilities, Channel, Commons, Device, Handler, Leaving, MAX_HEADER, Node, Outbound,
-    Placement, Refusal, Traffic,
+    Arriving, Capabilities, Channel, Commons, Device, Handler, Leaving, MAX_HEADER, MOST_ANSWER, Node,
+    Outbound, Placement, Refusal, Traffic,
 };
 pub use nodes::{Nobody, Nodes, Watch};
 pub use places::{Place, Places};

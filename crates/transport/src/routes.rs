@@ -463,6 +463,10 @@ impl Device for Routes {
         }
     }
 
+    fn answer(&self, to: Node, channel: Channel, header: &[u8], payload: &[u8]) -> bool {
+        self.way(to).is_ok_and(|(device, number)| device.answer(number, channel, header, payload))
+    }
+
     #[inline]
     fn send(&self, to: Node, channel: Channel, header: &[u8], payload: &[u8]) -> Result<(), Refusal> {
         let (device, number) = self.way(to)?;

@@ -9,7 +9,8 @@
 #![allow(unsafe_code)] // Copies between the memory of senders and receivers, as a device does.
 
 use crate::{
-    Arriving, Capabilities, Channel, Device, Handler, MAX_HEADER, Node, Outbound, Placement, Refusal, Traffic,
+    Arriving, Capabilities, Channel, Device, Handler, MAX_HEADER, MOST_ANSWER, Node, Outbound, Placement,
+    Refusal, Traffic,
 };
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -529,6 +530,14 @@ impl Device for Simulated {
     fn send(&self, to: Node, channel: Channel, header: &[u8], payload: &[u8]) -> Result<(), Refusal> {
         assert!(payload.len() <= self.inner.conditions.eager, "a payload longer than the device takes");
         self.inner.enqueue(self.node, to, channel as usize, header, Body::Copied(payload.into()))
+    }
+
+    /// Takes some, by their length.
+    fn answer(&self, to: Node, channel: Channel, header: &[u8], payload: &[u8]) -> bool {
+        let body = || Body::Copied(payload.into());
+        payload.len() <= MOST_ANSWER
+            && payload.len().is_multiple_of(3)
+            && self.inner.enqueue(self.node, to, channel as usize, header, body()).is_ok()
     }
 
     unsafe fn start(

@@ -263,6 +263,12 @@ impl SegmentDevice {
         self.own.pairs_taken.store(self.map.shape.pairs, Ordering::Relaxed);
     }
 
+    /// Tells whether the shuttle to a peer is here.
+    #[cfg(test)]
+    pub(crate) fn has_shuttle_to(&self, peer: Node) -> bool {
+        self.map.shuttles.is_here(peer)
+    }
+
     /// Does as a thread does that sends to a peer, as long as the result lives.
     #[cfg(test)]
     pub(crate) fn hold_sending_to(&self, peer: Node) -> weft_sync::LockGuard<'_, Outgoing> {
@@ -553,6 +559,20 @@ impl Device for SegmentDevice {
         drop(outgoing);
         self.call(to);
         Ok(())
+    }
+
+    fn answer(&self, to: Node, channel: Channel, header: &[u8], payload: &[u8]) -> bool {
+        let Ok(peer) = self.checked(to, header) else { return false };
+        if !self.map.shuttles.is_here(to) {
+            return false;
+        }
+        let mut outgoing = peer.outgoing.lock();
+        if outgoing.lost || !outgoing.answer(&self.map, &self.blocks, channel, header, payload) {
+            return false;
+        }
+        drop(outgoing);
+        self.call(to);
+        true
     }
 
     unsafe fn start(

@@ -381,7 +381,19 @@ fn deliver_bytes(
     }
     let outside = if wire::header_fits(kind, header) { 0 } else { header.next_multiple_of(8) };
     let used = bytes.checked_add(outside as u64).ok_or("it sent a length that makes no sense")?;
+    let is_aboard = place & wire::ABOARD != 0;
     let address = match *source {
+        Source::Pair(..) if is_aboard => {
+            let offset = place & !wire::ABOARD;
+            if offset.checked_add(used).is_none_or(|end| end > map.shape.shuttle) {
+                return Err("it sent a place behind the end of the shuttle");
+            }
+            if map.shuttles.is_here(from) {
+                return Err("it sent a shuttle that is here");
+            }
+            // SAFETY: the offset is within the shuttle.
+            unsafe { map.shuttle(from).add(offset as usize) }
+        }
         Source::Pair(_, start) => {
             let offset = place & (map.shape.pair_bytes - 1);
             if offset.checked_add(used).is_none_or(|end| end > map.shape.pair_bytes) {
@@ -436,6 +448,11 @@ fn deliver_bytes(
     }
     placing.done += bytes;
     match *source {
+        Source::Pair(..) if is_aboard => {
+            if placing.done == placing.all {
+                map.shuttles.arrive(from);
+            }
+        }
         Source::Pair(pair, _) => {
             pair.freed.store(place.wrapping_add(used.next_multiple_of(64)), Ordering::Release)
         }

@@ -1,15 +1,16 @@
 //! Where things are in the segment: arithmetic only.
 //!
 //! ```text
-//! header | area of process 0 | … | pairs to process 0 | pairs to process 1 | … | blocks of process 0 | … | commons of process 0 | …
+//! header | area of process 0 | … | pairs to process 0 | pairs to process 1 | … | blocks of process 0 | … | shuttles | commons of process 0 | …
 //! ```
 //!
 //! A *pair* leads from one process to another; each process has a pool of them that lead to it. *Blocks* belong to their
-//! sender, for the payloads of those who got no pair. *Commons* are for the layers above: memory that a process gives parts
+//! sender, for the payloads of those who got no pair. A *shuttle* lies between two processes, for payloads that answer each
+//! other. *Commons* are for the layers above: memory that a process gives parts
 //! of to all. Nothing is allocated before it is touched, so the numbers below are
 //! bounds, not costs.
 
-use weft_transport::{MAX_HEADER, Node};
+use weft_transport::{MAX_HEADER, MOST_ANSWER, Node};
 
 use super::shared::{Area, BlockHead, Header, Pair};
 
@@ -33,6 +34,8 @@ pub(crate) struct Shape {
     pub block_bytes: u64,
     /// The longest payload that is sent at once.
     pub eager: u64,
+    /// Bytes of a shuttle; none where there are many processes.
+    pub shuttle: u64,
     /// Bytes that a process may give parts of to all; none where there are many processes.
     pub commons: u64,
 }
@@ -43,18 +46,19 @@ impl Shape {
         // The bytes of few pairs exceed a second-level cache on purpose: so a sender writes lines that its peer's cache has let
         // go of. Taking them from there costs twice to three times as much (measured on a Zen 4: 1 MiB takes 120 µs through
         // 64 KiB, 60 µs through 512 KiB, 35 µs through 1.4 MiB). Many pairs share a bound of some hundred megabytes.
-        let (pairs, pair_bytes, eager, commons) = match nodes {
-            0..=8 => (7, 2 << 20, 64 << 10, 64 << 20),
-            9..=33 => (32, 128 << 10, 16 << 10, 8 << 20),
-            34..=128 => (32, 64 << 10, 8 << 10, 1 << 20),
-            129..=256 => (16, 32 << 10, 4 << 10, 128 << 10),
+        let (pairs, pair_bytes, eager, shuttle, commons) = match nodes {
+            0..=8 => (7, 2 << 20, 64 << 10, Self::SHUTTLE, 64 << 20),
+            9..=33 => (32, 128 << 10, 16 << 10, 0, 8 << 20),
+            34..=128 => (32, 64 << 10, 8 << 10, 0, 1 << 20),
+            129..=256 => (16, 32 << 10, 4 << 10, 0, 128 << 10),
             // What the bound leaves would hold no communicator of all.
-            _ => (16, 32 << 10, 4 << 10, 0),
+            _ => (16, 32 << 10, 4 << 10, 0, 0),
         };
         let pairs = pairs.min(nodes.saturating_sub(1));
         // Where everybody has a pair to everybody, no block is ever used.
         let blocks = if pairs + 1 >= nodes { 0 } else { 16 };
-        Self { nodes, pairs, pair_bytes, blocks, block_bytes: eager + MAX_HEADER as u64, eager, commons }
+        let block_bytes = eager + MAX_HEADER as u64;
+        Self { nodes, pairs, pair_bytes, blocks, block_bytes, eager, shuttle, commons }
     }
 
     /// Tells whether each process has a pair for everybody.
@@ -98,6 +102,8 @@ impl Shape {
     const LONG: u64 = 64 << 10;
     /// How far the sender of one is ahead of the receiver at most.
     const AHEAD: u64 = 512 << 10;
+    /// As much as stays in a second-level cache beside what it is copied from and to.
+    const SHUTTLE: u64 = MOST_ANSWER as u64;
 
     fn area_size(&self) -> u64 {
         (size_of::<Area>() as u64).next_multiple_of(PAGE)
@@ -131,9 +137,15 @@ impl Shape {
         self.pair(self.nodes, 0) + self.blocks_size() * u64::from(node) + self.block_size() * u64::from(index)
     }
 
+    /// Returns where the shuttle between two different processes is.
+    pub fn shuttle(&self, one: Node, other: Node) -> u64 {
+        let (low, high) = (u64::from(one.min(other)), u64::from(one.max(other)));
+        self.block(self.nodes, 0) + self.shuttle * (high * high.saturating_sub(1) / 2 + low)
+    }
+
     /// Returns where the commons of a process are.
     pub fn commons(&self, node: Node) -> u64 {
-        self.block(self.nodes, 0) + self.commons * u64::from(node)
+        self.shuttle(0, self.nodes) + self.commons * u64::from(node)
     }
 
     /// Returns the size of the segment.
@@ -167,6 +179,10 @@ mod tests {
                 for index in 0..shape.blocks {
                     next(shape.block(node, index), size_of::<BlockHead>() as u64 + shape.block_bytes);
                 }
+            }
+            for (high, low) in (0..nodes.min(9)).flat_map(|high| (0..high).map(move |low| (high, low))) {
+                next(shape.shuttle(low, high), shape.shuttle);
+                assert_eq!(shape.shuttle(low, high), shape.shuttle(high, low));
             }
             for node in 0..nodes {
                 assert!(shape.commons(node).is_multiple_of(PAGE));

@@ -6,6 +6,7 @@ use weft_transport::{Commons, Node};
 
 use super::layout::Shape;
 use super::shared::{Area, BlockHead, Header, Pair};
+use super::shuttles::Shuttles;
 
 /// The mapping, with what is needed to find things in it.
 pub(crate) struct Map {
@@ -13,6 +14,7 @@ pub(crate) struct Map {
     pub shape: Shape,
     /// This process.
     pub node: Node,
+    pub shuttles: Shuttles,
 }
 
 impl Map {
@@ -22,7 +24,7 @@ impl Map {
     /// If it is not.
     pub fn new(memory: Mapping, shape: Shape, node: Node) -> Self {
         assert!(memory.size() as u64 >= shape.size() && node < shape.nodes);
-        Self { memory, shape, node }
+        Self { memory, shape, node, shuttles: Shuttles::new(node, shape.nodes) }
     }
 
     fn at<T>(&self, offset: u64) -> &'static T {
@@ -63,6 +65,12 @@ impl Map {
 
     pub fn block_bytes(&self, node: Node, index: u32) -> *mut u8 {
         self.bytes_at(self.shape.block(node, index) + size_of::<BlockHead>() as u64)
+    }
+
+    /// Returns the bytes of the shuttle to a peer.
+    pub fn shuttle(&self, peer: Node) -> *mut u8 {
+        debug_assert!(peer < self.shape.nodes && peer != self.node);
+        self.bytes_at(self.shape.shuttle(self.node, peer))
     }
 
     pub fn commons(&self, node: Node) -> Commons {

@@ -12,6 +12,7 @@
 //! - A line carries header and payload if both fit into 56 bytes: one cache line moves per message. Somewhat longer ones take
 //!   a few lines that follow each other. The bytes of longer
 //!   messages lie in the pair, or, for those without one, in a *block* of the sender's; they are copied once on each side.
+//! - A message that answers another goes in the [*shuttle*](shuttles) that has brought that, where processes are few and it is not long.
 //! - [`Device::start`](weft_transport::Device::start) cuts messages into chunks, so the sender fills while the receiver
 //!   drains; short messages of ranks travel in parts, too, from some length on ([`layout`]).
 //! - Where the kernel permits it and it is cheaper, peers' memory is read directly. Whether it is cheaper is tried when
@@ -35,6 +36,7 @@ mod layout;
 mod map;
 mod outgoing;
 mod shared;
+mod shuttles;
 mod wire;
 
 #[cfg(test)]

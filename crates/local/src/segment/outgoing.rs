@@ -2,7 +2,7 @@
 //!
 //! A message goes by the pair if there is one, else by the peer's mailbox, its long payload in a block of ours. The pair is
 //! announced in the mailbox, so what was sent before it comes before it, and what comes later comes by the pair: order needs
-//! no further thought.
+//! no further thought. The bytes of an answer lie in the shuttle if that is here; its lines are sent as those of others.
 //!
 //! A started message whose bytes are not all out yet holds back what follows on its channel.
 #![allow(unsafe_code)] // Fills memory of the segment by address.
@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
 use weft_sync::{Lock, Passing};
-use weft_transport::{Channel, Node};
+use weft_transport::{Channel, MAX_HEADER, Node};
 
 use super::layout::Shape;
 use super::map::Map;
@@ -30,12 +30,14 @@ const FETCHED: u64 = 2 << 10;
 
 /// A started message.
 struct Stream {
-    header: ([u8; weft_transport::MAX_HEADER], usize),
+    header: ([u8; MAX_HEADER], usize),
     address: *const u8,
     bytes: u64,
     /// Bytes that are out; whether its begin is, too.
     done: u64,
     begun: bool,
+    /// Whether it goes in the shuttle.
+    aboard: bool,
     token: u64,
 }
 
@@ -176,9 +178,13 @@ impl Outgoing {
         self.send_slow(map, blocks, channel, header, payload, answers)
     }
 
-    /// Sends a message in parts, so that the receiver copies one while the next is on its way. Returns false, and does
-    /// nothing, if there is not room for all.
-    fn send_parts(
+    /// Takes the shuttle for a message of so many bytes in places of whole lines, if it is here and long enough.
+    fn board(&self, map: &Map, bytes: u64) -> bool {
+        self.pair.is_some() && bytes <= map.shape.shuttle && map.shuttles.leave(self.to)
+    }
+
+    /// Sends a message in the shuttle, if that is here and the message fits.
+    pub fn answer(
         &mut self,
         map: &Map,
         blocks: &Blocks,
@@ -186,19 +192,42 @@ impl Outgoing {
         header: &[u8],
         payload: &[u8],
     ) -> bool {
+        self.ask_for_pair(map);
+        let is_next =
+            self.streams[channel as usize].is_empty() && wire::header_fits(wire::BEGIN, header.len());
+        is_next && self.send_parts(map, blocks, channel, header, payload, false)
+    }
+
+    /// Sends a message in parts, so that the receiver copies one while the next is on its way: in the shuttle, or, if it may go
+    /// `otherwise`, through the pair's bytes. Returns false, and does nothing, if there is not room for all.
+    fn send_parts(
+        &mut self,
+        map: &Map,
+        blocks: &Blocks,
+        channel: Channel,
+        header: &[u8],
+        payload: &[u8],
+        otherwise: bool,
+    ) -> bool {
         let Some(pair) = self.pair else { return false };
         let bytes = payload.len() as u64;
         let part = map.shape.chunk(true, bytes);
         let parts = bytes.div_ceil(part);
+        // SAFETY: the lock around this makes the caller the only producer.
+        if !unsafe { pair.lines.has_room_for(parts as u32) } {
+            return false;
+        }
+        let mut aboard = self.board(map, bytes.next_multiple_of(64)).then_some(0);
+        if aboard.is_none() && !otherwise {
+            return false;
+        }
         // Each part is in one piece: what is left at the end of the pair's bytes may be lost.
         let needed = bytes + parts * 64 + 2 * part;
-        if (self.next + needed).wrapping_sub(self.known) > map.shape.pair_bytes {
+        if aboard.is_none() && (self.next + needed).wrapping_sub(self.known) > map.shape.pair_bytes {
             self.known = pair.freed.load(Ordering::Acquire);
-        }
-        // SAFETY: the lock around this makes the caller the only producer.
-        let has_lines = unsafe { pair.lines.has_room_for(parts as u32) };
-        if !has_lines || (self.next + needed).wrapping_sub(self.known) > map.shape.pair_bytes {
-            return false;
+            if (self.next + needed).wrapping_sub(self.known) > map.shape.pair_bytes {
+                return false;
+            }
         }
         for part in payload.chunks(part as usize) {
             let (kind, header) =
@@ -206,9 +235,10 @@ impl Outgoing {
             // SAFETY: the part is a slice; there is room, and the header fits beside the words of the line.
             let pushed = unsafe {
                 let length = part.len() as u64;
-                self.push_bytes(map, blocks, kind, channel, header, part.as_ptr(), length, bytes)
+                self.push_bytes(map, blocks, kind, channel, header, part.as_ptr(), length, bytes, aboard)
             };
             debug_assert!(pushed, "room was found before");
+            aboard = aboard.map(|offset| offset + part.len() as u64);
         }
         true
     }
@@ -230,7 +260,7 @@ impl Outgoing {
             if channel == Channel::PointToPoint
                 && payload.len() as u64 > Shape::PART
                 && wire::header_fits(wire::BEGIN, header.len())
-                && self.send_parts(map, blocks, channel, header, payload)
+                && self.send_parts(map, blocks, channel, header, payload, true)
             {
                 return true;
             }
@@ -241,9 +271,21 @@ impl Outgoing {
                     self.push(map, mark, |line| wire::fill_short(line, header, payload))
                 } else {
                     let (address, bytes) = (payload.as_ptr(), payload.len() as u64);
+                    let aboard =
+                        (self.has_line() && self.board(map, bytes + 2 * 64 + MAX_HEADER as u64)).then_some(0);
                     // SAFETY: the payload is a slice.
                     unsafe {
-                        self.push_bytes(map, blocks, wire::WHOLE, channel, header, address, bytes, bytes)
+                        self.push_bytes(
+                            map,
+                            blocks,
+                            wire::WHOLE,
+                            channel,
+                            header,
+                            address,
+                            bytes,
+                            bytes,
+                            aboard,
+                        )
                     }
                 };
                 if sent {
@@ -280,9 +322,9 @@ impl Outgoing {
             self.refused = true;
             return false;
         }
-        let mut kept = ([0; weft_transport::MAX_HEADER], header.len());
+        let mut kept = ([0; MAX_HEADER], header.len());
         kept.0[..header.len()].copy_from_slice(header);
-        queue.push_back(Stream { header: kept, address, bytes, done: 0, begun: false, token });
+        queue.push_back(Stream { header: kept, address, bytes, done: 0, begun: false, aboard: false, token });
         self.ask_for_pair(map);
         self.pump(map, blocks, channel);
         true
@@ -390,6 +432,12 @@ impl Outgoing {
         }
     }
 
+    /// Tells whether there is room for a line in the pair.
+    fn has_line(&self) -> bool {
+        // SAFETY: the lock around this makes the caller the only producer.
+        self.pair.is_some_and(|pair| unsafe { pair.lines.has_room() })
+    }
+
     /// Finds room for so many bytes of a message of `all`. Nothing is taken from a pair before [`Outgoing::next`] moves.
     fn find_room(&mut self, map: &Map, blocks: &Blocks, bytes: u64, all: u64) -> Option<Place> {
         let Some(pair) = self.pair else {
@@ -413,10 +461,12 @@ impl Outgoing {
         Some(Place { value: begin, address: unsafe { self.pair_bytes.add((begin & (size - 1)) as usize) } })
     }
 
-    /// Sends a message of any kind but `SHORT`, with `bytes` of its `all` bytes. Returns false if there is no room.
+    /// Sends a message of any kind but `SHORT`, with `bytes` of its `all` bytes, which lie in the shuttle if they are `aboard`, from there on.
+    /// Returns false if there is no room.
     ///
     /// # Safety
-    /// The bytes are readable; with the header they fit into a block, or well into a pair.
+    /// The bytes are readable; with the header they fit into a block, or well into a pair. The shuttle has been taken for the message that is
+    /// aboard, and is long enough.
     unsafe fn push_bytes(
         &mut self,
         map: &Map,
@@ -427,18 +477,32 @@ impl Outgoing {
         address: *const u8,
         bytes: u64,
         all: u64,
+        aboard: Option<u64>,
     ) -> bool {
         let outside =
             if wire::header_fits(kind, header.len()) { 0 } else { header.len().next_multiple_of(8) };
         // Whole lines, so that no two messages share one.
         let needed = (outside as u64 + bytes).next_multiple_of(64);
-        let Some(place) = self.find_room(map, blocks, needed, all) else { return false };
+        let place = match aboard {
+            Some(_) if !self.has_line() => None,
+            Some(offset) => {
+                let address = map.shuttle(self.to).wrapping_add(offset as usize);
+                Some(Place { value: wire::ABOARD | offset, address })
+            }
+            None => self.find_room(map, blocks, needed, all),
+        };
+        let Some(place) = place else { return false };
         // SAFETY: there is room for both.
         unsafe {
             if outside > 0 {
                 core::ptr::copy_nonoverlapping(header.as_ptr(), place.address, header.len());
             }
-            self.passing.copy(address, place.address.add(outside), bytes);
+            let to = place.address.add(outside);
+            if aboard.is_some() {
+                weft_sys::copy::bytes(address, to, bytes as usize);
+            } else {
+                self.passing.copy(address, to, bytes);
+            }
         }
         let fill = |line: &mut weft_sync::ring::Payload| {
             (line[0], line[1]) = (place.value, bytes);
@@ -453,7 +517,7 @@ impl Outgoing {
         };
         let pushed = self.push(map, wire::long(kind, channel, header.len()), fill);
         match (self.pair, pushed) {
-            (Some(_), true) => self.next = place.value + needed,
+            (Some(_), true) if aboard.is_none() => self.next = place.value + needed,
             (None, false) => blocks.give_back(map, place.value as u32),
             _ => {}
         }
@@ -465,6 +529,13 @@ impl Outgoing {
         let mut moved = false;
         while let Some(mut stream) = self.streams[channel as usize].pop_front() {
             let chunk = map.shape.chunk(self.pair.is_some(), stream.bytes);
+            if !stream.begun
+                && !stream.aboard
+                && wire::header_fits(wire::BEGIN, stream.header.1)
+                && self.board(map, stream.bytes.next_multiple_of(64))
+            {
+                stream.aboard = true;
+            }
             let mut wanted = false;
             let finished = loop {
                 let bytes = (stream.bytes - stream.done).min(chunk);
@@ -475,7 +546,8 @@ impl Outgoing {
                 // SAFETY: the memory is readable until the token comes back; `done` is within it.
                 let pushed = unsafe {
                     let from = stream.address.wrapping_add(stream.done as usize);
-                    self.push_bytes(map, blocks, kind, channel, header, from, bytes, stream.bytes)
+                    let aboard = stream.aboard.then_some(stream.done);
+                    self.push_bytes(map, blocks, kind, channel, header, from, bytes, stream.bytes, aboard)
                 };
                 if !pushed {
                     if wanted {

@@ -142,6 +142,70 @@ fn a_long_message_leaves_room_for_short_ones() {
     assert!(polls > 1, "the rest follows");
 }
 
+/// A shuttle goes with a message, and is there for an answer when all of it has arrived; other messages do without.
+#[test]
+fn an_answer_goes_in_the_shuttle_that_brought_the_message() {
+    let devices = attach_all(2, Options { cross_memory: CrossMemory::Never, ..Options::default() });
+    let collectors = [Collector::default(), Collector::default()];
+    let at = || [devices[0].has_shuttle_to(1), devices[1].has_shuttle_to(0)];
+    let arrived = |side: usize| collectors[side].arrived.lock().unwrap().pop_front();
+    assert_eq!(at(), [true, false]);
+    // One part, some, and a started message.
+    for (turn, length) in [300, 3000, 20_000, 60_000, 200_000, 512 << 10].into_iter().enumerate() {
+        let (from, to) = (turn % 2, 1 - turn % 2);
+        let (message, other) = (vec![turn as u8; length], vec![99; 5000]);
+        let side = &devices[from];
+        // The other side announces its ring, and has nothing else to send.
+        if length > side.capabilities(to as Node).eager {
+            // SAFETY: the data stays until the end.
+            unsafe {
+                side.start(to as Node, Channel::PointToPoint, b"head", message.as_ptr(), length as u64, 7)
+            }
+            .unwrap();
+        } else {
+            side.send(to as Node, Channel::PointToPoint, b"head", &message).unwrap();
+        }
+        assert_eq!(at(), [false, false], "{length} bytes are on their way");
+        side.send(to as Node, Channel::Collective, b"head", &other).unwrap();
+        while devices[to].poll(&collectors[to]) | devices[from].poll(&collectors[from]) {}
+        assert_eq!(at(), [to == 0, to == 1], "{length} bytes have arrived");
+        let mut both = [arrived(to).unwrap(), arrived(to).unwrap()];
+        both.sort_by_key(|bytes| bytes[0]);
+        assert!(*both[0] == *message && *both[1] == *other, "{length} bytes");
+    }
+    let long = vec![1; (512 << 10) + 1];
+    // SAFETY: the data stays until the end.
+    unsafe { devices[0].start(1, Channel::PointToPoint, b"head", long.as_ptr(), long.len() as u64, 7) }
+        .unwrap();
+    assert_eq!(at(), [true, false], "it would not fit");
+    assert!(!devices[0].answer(1, Channel::Collective, b"head", &long), "it would not fit");
+    while devices[0].poll(&collectors[0]) | devices[1].poll(&collectors[1]) {}
+    assert!(*arrived(1).unwrap() == *long);
+}
+
+/// A message that is longer than others that go at once does so in the shuttle, or not at all.
+#[test]
+fn a_long_answer_is_sent_at_once_if_the_shuttle_is_here() {
+    let devices = attach_all(2, Options { cross_memory: CrossMemory::Never, ..Options::default() });
+    let collectors = [Collector::default(), Collector::default()];
+    let long = vec![7; devices[0].capabilities(1).eager + 300];
+    let answer = |from: usize| devices[from].answer(1 - from as Node, Channel::PointToPoint, b"head", &long);
+    assert!(!answer(1), "the shuttle is at the other process");
+    for from in [0, 1, 0] {
+        assert!(answer(from));
+        assert!(!answer(from) && !answer(1 - from), "the shuttle is on its way");
+        while devices[1 - from].poll(&collectors[1 - from]) {}
+        let arrived = collectors[1 - from].arrived.lock().unwrap().pop_front();
+        assert!(*arrived.unwrap() == *long);
+    }
+    // What was started before goes before.
+    let most = vec![8; 4 << 20];
+    // SAFETY: the data stays until the end.
+    unsafe { devices[1].start(0, Channel::PointToPoint, b"head", most.as_ptr(), most.len() as u64, 7) }
+        .unwrap();
+    assert!(!answer(1));
+}
+
 #[test]
 fn who_lingers_sees_what_arrives() {
     let linger_of = |devices: u32| {

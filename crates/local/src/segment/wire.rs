@@ -11,7 +11,7 @@
 //! to a multiple of 8, and the payload, as in one piece.
 //!
 //! A header that does not fit lies before the bytes, padded to a multiple of 8. The place is a position in the bytes of a
-//! pair, or the number of a block. The mark is kind (2 bits), channel (1), length of the header (7 bits, or 6 and the
+//! pair, or in the shuttle if it is [`ABOARD`], or the number of a block. The mark is kind (2 bits), channel (1), length of the header (7 bits, or 6 and the
 //! length of the payload); that of a message in lines also holds how many they are. In a mailbox a `MORE` on no bytes announces
 //! a pair, whose index is the place.
 #![allow(unsafe_code)] // Copies by address.
@@ -41,6 +41,8 @@ fn channel_bit(channel: Channel) -> u16 {
     (channel as u16) << 2
 }
 
+/// In a place: it is one in the shuttle.
+pub(crate) const ABOARD: u64 = 1 << 63;
 /// In place of a place: the bytes are in the lines.
 pub(crate) const INLINE: u64 = u64::MAX;
 /// The most lines of a message that lies in lines: 128 bytes of data. Longer ones cost less through the pair's bytes, from

@@ -15,7 +15,7 @@ use crate::pool::Block;
 use crate::solo;
 use std::sync::atomic::Ordering;
 use weft_sync::{LockGuard, Section};
-use weft_transport::{Arriving, Channel, Handler, Node, Placement};
+use weft_transport::{Arriving, Channel, Handler, MOST_ANSWER, Node, Placement};
 
 /// A short message that is all there.
 pub(super) enum Whole<'a> {
@@ -106,7 +106,7 @@ impl Engine {
         frame: Frame,
     ) -> Heard<Placement> {
         let Arriving { from, bytes, present, .. } = *message;
-        let most = peer.eager.max(self.limits().eager * APART);
+        let most = peer.eager.max(self.limits().eager * APART).max(MOST_ANSWER as u64);
         match frame {
             Frame::Eager { described: true, .. } | Frame::Request { described: true, .. } => {
                 if present.len() as u64 == bytes {

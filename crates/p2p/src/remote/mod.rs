@@ -62,7 +62,7 @@ use weft_base::Error;
 use weft_base::constants::MPI_ERR_PROC_ABORTED;
 use weft_base::settings::is_checking;
 use weft_sync::{CachePadded, Growing, Lock, Section};
-use weft_transport::{Channel, Device, Leaving, Node, Nodes, Place, Refusal, Routes};
+use weft_transport::{Channel, Device, Leaving, MOST_ANSWER, Node, Nodes, Place, Refusal, Routes};
 use window::{Window, units};
 
 /// How much is packed or unpacked at once at most.
@@ -149,6 +149,8 @@ const STAGED: u64 = u64::MAX;
 struct Peer {
     /// The longest message that goes eagerly.
     eager: u64,
+    /// Whether longer ones may as answers: not if less than the device takes was wished for.
+    takes_answers: bool,
     window: Window,
     is_lost: AtomicBool,
     backlog: Backlog,
@@ -162,6 +164,7 @@ impl Peer {
         let most = capabilities.eager.saturating_sub(if is_checking() { checking::WRITTEN } else { 0 });
         Self {
             eager: limits.eager.saturating_mul(APART).min(most as u64),
+            takes_answers: limits.eager.saturating_mul(APART) >= most as u64,
             window,
             is_lost: AtomicBool::new(false),
             backlog: Backlog::default(),
@@ -535,6 +538,35 @@ impl Remote {
         false
     }
 
+    /// Sends a message that is not short, but may go at once because the device takes it as an answer. Returns whether it is sent.
+    ///
+    /// # Safety
+    /// The data is as promised for sends.
+    #[inline(never)]
+    unsafe fn answer(&self, peer: &Peer, place: Place, envelope: Envelope, data: &Buffer) -> bool {
+        let units = units(data.bytes);
+        if !data.dense
+            || data.bytes > MOST_ANSWER as u64
+            || !peer.takes_answers
+            || !peer.backlog.is_empty()
+            || !peer.window.take(units)
+        {
+            return false;
+        }
+        let mut header = Frame::Eager { target: place.index, envelope, described: false }.encode();
+        let credit = peer.window.pay();
+        header.set_credit(credit);
+        // SAFETY: a dense buffer's data is one block, which the sender leaves alone, by the caller's promise.
+        let payload = unsafe { data.in_place() };
+        if !self.device.answer(place.node, Channel::PointToPoint, header.bytes(), payload) {
+            peer.window.owe_again(credit);
+            _ = peer.window.refill(units);
+            return false;
+        }
+        self.see_to_arrivals();
+        true
+    }
+
     /// Receives what others leave to the calling thread, because it sends.
     fn see_to_arrivals(&self) {
         if self.device.wants_poll() {
@@ -692,6 +724,10 @@ impl Engine {
             };
             let later = |operation| Post::Eager { header, operation, envelope };
             return remote.after(place.node, sent, &envelope, data.bytes, operation, later);
+        }
+        // SAFETY: the caller's promise.
+        if mode == Mode::Standard && unsafe { remote.answer(peer, place, envelope, data) } {
+            return true;
         }
         let Some(operation) = operation else { return false };
         if let Some(request) = remote.request(me, place, envelope, data, operation, false) {
