@@ -256,7 +256,9 @@ impl Engine {
         }
         // SAFETY: the caller's promise; the operation stays here until it is complete.
         unsafe {
-            if self.deliver_far(me, target, envelope, &data, mode, None) {
+            if self.deliver_far(me, target, envelope, &data, mode, None)
+                || (mode == Mode::Standard && self.answer_far(target, envelope, &data))
+            {
                 return Ok(());
             }
             let operation = Operation::new(data);

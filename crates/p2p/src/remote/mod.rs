@@ -725,15 +725,23 @@ impl Engine {
             let later = |operation| Post::Eager { header, operation, envelope };
             return remote.after(place.node, sent, &envelope, data.bytes, operation, later);
         }
-        // SAFETY: the caller's promise.
-        if mode == Mode::Standard && unsafe { remote.answer(peer, place, envelope, data) } {
-            return true;
-        }
         let Some(operation) = operation else { return false };
         if let Some(request) = remote.request(me, place, envelope, data, operation, false) {
             remote.post(place.node, request);
         }
         false
+    }
+
+    /// Sends a message that is not short as an answer; see [`Device::answer`]. Returns whether it is sent. Only for who waits for its
+    /// end: other sends may still be cancelled while nobody receives them.
+    ///
+    /// # Safety
+    /// As [`Engine::start_send`].
+    pub(crate) unsafe fn answer_far(&self, target: u32, envelope: Envelope, data: &Buffer) -> bool {
+        let remote = self.remote().expect("a rank that is not here is far");
+        let place = remote.nodes.places().of(target);
+        // SAFETY: the caller's promise.
+        !is_checking() && unsafe { remote.answer(&remote.peers[place.node as usize], place, envelope, data) }
     }
 
     /// Gets the data of a message that left matching into the buffer of `operation`, which completes now or later.
