@@ -181,7 +181,7 @@ fn peer_checks(samples: &Samples) -> Vec<Check> {
 
 /// Ranks that are processes beside the best peer.
 fn process_checks(samples: &Samples) -> Vec<Check> {
-    let names = ["trip", "stream", "numpy-trip", "numpy-allreduce"];
+    let names = ["trip", "stream", "trip-far", "stream-far", "numpy-trip", "numpy-allreduce"];
     let sized =
         names.iter().flat_map(|&what| sizes(samples, what).into_iter().map(move |size| (what, size, 1.0)));
     let (barrier, start) = (format!("barrier{SUFFIX}"), format!("start{SUFFIX}"));
@@ -437,6 +437,9 @@ mod tests {
             (WEFT, "trip", 4096, 400.0),
             ("slow", "trip", 4096, 2000.0),
             ("fast", "trip", 4096, 390.0),
+            // Compared within one state of the machine.
+            (WEFT, "trip-far", 4096, 900.0),
+            ("fast", "trip-far", 4096, 950.0),
             (WEFT, "barrier-processes", 32, 40_000.0),
             ("slow", "barrier-processes", 32, 200_000.0),
             ("fast", "barrier-processes", 32, 130_000.0),
@@ -448,7 +451,11 @@ mod tests {
             checks.iter().map(|c| (&*c.what, c.bar.holds(c.value.unwrap().median))).collect();
         assert_eq!(
             verdicts,
-            [("trip 4096: fast / weft", false), ("barrier-processes 32: fast / weft", true)]
+            [
+                ("trip 4096: fast / weft", false),
+                ("trip-far 4096: fast / weft", true),
+                ("barrier-processes 32: fast / weft", true)
+            ]
         );
     }
 
