@@ -11,10 +11,10 @@
 //!
 //! |         | near       | far        |
 //! |---------|------------|------------|
-//! | 8 KiB   | 0.95, 0.6  | 4.3, 1.7   |
+//! | 8 KiB   | 0.95, 0.6  | -, 1.7     |
 //! | 64 KiB  | 3.2, 2.9   | 14, 6.2    |
 //! | 256 KiB | 11.5, 10.6 | 55, 22     |
-//! | 1 MiB   | 44, 59     | 230, 185   |
+//! | 512 KiB | 22, 21     | 105, 49    |
 //!
 //! Nothing of it is shared but the bytes: who has received the last part of a message that came in the shuttle knows that it is
 //! here, and who has begun to send one that it is not.
