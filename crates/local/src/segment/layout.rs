@@ -102,7 +102,7 @@ impl Shape {
     const LONG: u64 = 64 << 10;
     /// How far the sender of one is ahead of the receiver at most.
     const AHEAD: u64 = 512 << 10;
-    /// As much as stays in a second-level cache beside what it is copied from and to.
+    /// Longer messages are more than a second-level cache holds, and would gain little where cores are near each other.
     const SHUTTLE: u64 = MOST_ANSWER as u64;
 
     fn area_size(&self) -> u64 {

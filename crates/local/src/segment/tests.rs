@@ -155,7 +155,6 @@ fn an_answer_goes_in_the_shuttle_that_brought_the_message() {
         let (from, to) = (turn % 2, 1 - turn % 2);
         let (message, other) = (vec![turn as u8; length], vec![99; 5000]);
         let side = &devices[from];
-        // The other side announces its ring, and has nothing else to send.
         if length > side.capabilities(to as Node).eager {
             // SAFETY: the data stays until the end.
             unsafe {
