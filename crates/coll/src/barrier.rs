@@ -13,12 +13,12 @@ impl Team {
     #[inline]
     pub fn barrier(&self) -> Result {
         let description = Description::new(Call::Barrier, None, 0);
-        if let Some(spread) = self.spread() {
+        if self.spread().is_some() {
             let Some(common) = self.common() else {
                 return self.run_spread(&Operation::new(Call::Barrier));
             };
             let result = common.synchronise(description);
-            spread.exchange.nodes().poll(); // As after every operation there: see `in_common`.
+            common.take_what_has_come(); // As after every operation there: see `in_common`.
             return result;
         }
         if self.size() == 1 {

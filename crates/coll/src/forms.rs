@@ -78,15 +78,15 @@ impl Team {
     /// come to the same answer.
     ///
     /// What was sent before a collective call is there after it, as programs like to believe: whatever a rank has sent to
-    /// another before it came here is in that one's memory before either goes on, and is taken from there then.
+    /// another before it came here is in that one's memory before either goes on, and is taken from there then, or by the call
+    /// that asks for it: all that may say that nothing has come poll before.
     pub(crate) fn in_common(&self, operation: &Operation<'_>) -> Option<Result> {
-        let spread = self.spread()?;
-        if !may_be_in_common(operation) {
+        if self.spread().is_none() || !may_be_in_common(operation) {
             return None;
         }
         let common = self.common().filter(|common| common.takes(operation))?;
         let result = common.run(operation);
-        spread.exchange.nodes().poll();
+        common.take_what_has_come();
         Some(result)
     }
 

@@ -206,12 +206,17 @@ impl Team {
     ///
     /// # Errors
     /// `MPI_ERR_TRUNCATE` if the rank receives more than fits; `MPI_ERR_OTHER` if the ranks are in different calls.
+    #[inline(always)]
     pub fn run(&self, operation: &Operation<'_>) -> Result {
-        let Operation { call, send, receive, .. } = operation;
-        let are_two_groups = self.members().are_two_groups();
-        if self.spread().is_some() && *call == Call::Barrier && !are_two_groups {
+        if operation.call == Call::Barrier && !self.members().are_two_groups() && self.spread().is_some() {
             return self.barrier();
         }
+        self.run_any(operation)
+    }
+
+    fn run_any(&self, operation: &Operation<'_>) -> Result {
+        let Operation { call, send, receive, .. } = operation;
+        let are_two_groups = self.members().are_two_groups();
         let plain = !are_two_groups || *call == Call::Barrier;
         if !plain || operation.neighbors.is_some() {
             return self.start(operation).wait();

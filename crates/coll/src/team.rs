@@ -172,7 +172,7 @@ impl Team {
     }
 
     /// Tells whether the rank may use the ring index of a round.
-    #[inline]
+    #[inline(always)]
     fn may_enter(&self, number: u64) -> bool {
         let shared = self.shared();
         match &shared.lines {
@@ -199,6 +199,14 @@ impl Team {
         match &shared.lines {
             None => shared.waiting.wait(done),
             Some(lines) => shared.waiting.wait_counted(&lines.sleepers, done),
+        }
+    }
+
+    /// Takes what has come for the ranks of this process, after an operation of ranks that are on several.
+    #[inline]
+    pub(crate) fn take_what_has_come(&self) {
+        if let Some(apart) = &self.shared().apart {
+            apart.take_what_has_come();
         }
     }
 

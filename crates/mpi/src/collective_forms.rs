@@ -25,7 +25,7 @@ pub(crate) enum Form {
 
 impl Form {
     /// Does, starts or prepares an operation whose arguments have been checked.
-    #[inline]
+    #[inline(always)]
     pub fn run(self, communicator: &Communicator, operation: &Operation<'_>) -> Result {
         match self {
             Self::Blocking => communicator.team.run(operation),

@@ -653,6 +653,8 @@ impl Engine {
 
     /// Cancels a receive that no message has matched yet. Returns whether it did.
     pub(crate) fn cancel_receive(&self, me: &Endpoint, operation: &Operation) -> bool {
+        // What has come before is received.
+        self.poll_nodes();
         let mut state = me.lock();
         me.drain_rings(&mut state);
         if operation.is_done() {

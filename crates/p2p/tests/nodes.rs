@@ -506,6 +506,20 @@ fn a_cancelled_operation_or_its_message_is_never_lost() {
     }
 }
 
+/// A program may have synchronised in other ways, and so know that the message has come.
+#[test]
+fn what_has_come_before_its_receive_is_cancelled_is_received() {
+    let limits = Limits { eager: 64, unexpected: 1 << 20, rings: 0, spins: 0 };
+    let job = Job::new(Places::blocks(2, 1), Conditions::calm(1), limits);
+    let (mut data, mut got) = (content(8, 0, 1), vec![0; 8]);
+    let receive = job.irecv(1, 0, 1, dense(&mut got), None);
+    let send = job.isend(0, 1, 1, dense(&mut data), None, Mode::Standard);
+    job.engine(1).cancel(job.me(1), receive).unwrap();
+    assert!(!job.finish(1, receive).status.cancelled());
+    assert!(job.finish(0, send).error.is_none());
+    assert_eq!(got, data);
+}
+
 /// Cuts a connection in the middle of traffic: everything ends, and what says it went well did.
 #[test]
 fn a_lost_node_process_fails_operations_and_hangs_none() {

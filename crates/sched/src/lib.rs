@@ -57,7 +57,7 @@ pub use pool::{
 #[cfg(not(loom))]
 pub use thread::{
     Life, NO_RANK, Thread, begin_call, current, known, look_again, may_spin, park, poll_failed,
-    poll_succeeded, suspend, wait_until, yield_now,
+    poll_succeeded, suspend, take_turn, wait_until, yield_now,
 };
 #[cfg(not(loom))]
 pub use wait_set::WaitSet;

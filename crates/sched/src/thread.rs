@@ -431,6 +431,17 @@ pub fn look_again(looks: u32, most: u32) -> bool {
     looks < most && (!looks.is_multiple_of(LOOKS) || (may_spin() && (!is_crowded() || give_way(looks))))
 }
 
+/// Lets another process run, for a thread that waits where other processes need the cores, unless other ranks of this one wait
+/// for the core. Returns whether it did.
+#[inline(always)]
+pub fn take_turn() -> bool {
+    let may_spin = may_spin();
+    if may_spin {
+        weft_sys::cpu::yield_core();
+    }
+    may_spin
+}
+
 /// How often a thread gives its core away between looks before it parks, where other processes need the cores.
 const TURNS: u32 = 16;
 

@@ -249,6 +249,7 @@ impl Ground {
                     .collect(),
                 exchange,
                 is_crowded: exchange.nodes().device().is_crowded(),
+                operations: AtomicU32::new(0),
                 waiting: WaitSet::new(),
                 lost: OnceLock::new(),
             });
@@ -323,6 +324,8 @@ pub(crate) struct Apart {
     others: Box<[Node]>,
     exchange: &'static Exchange,
     is_crowded: bool,
+    /// How many operations have ended, more or less.
+    operations: AtomicU32,
     waiting: WaitSet,
     lost: OnceLock<(Node, String)>,
 }
@@ -332,14 +335,30 @@ const LOOKS: u32 = 4000;
 /// After how many of them to see whether messages have come, and where others want the core.
 const POLL: u32 = 16;
 const POLL_CROWDED: u32 = 4;
+/// After how many operations to see that where others want the core. A turn comes with no address translated, and a poll looks
+/// at a page of each process that has ever sent something.
+const OPERATIONS_CROWDED: u32 = 8;
 
 impl Apart {
     /// Returns once `done` does, which somebody makes true who then calls [`Apart::wake_all`], or when a process is gone.
+    #[inline]
     pub fn wait(self: &Arc<Self>, mut done: impl FnMut() -> bool) {
         let mut done = || done() || self.lost.get().is_some();
-        let poll = if self.is_crowded { POLL_CROWDED } else { POLL };
-        // Where others need the core, the caller's look was the first, and the next comes after a turn of theirs.
-        let mut looks = u32::from(self.is_crowded);
+        let mut looks = 0;
+        let mut poll = POLL;
+        if self.is_crowded {
+            // The caller's look was the first, and the next comes after a turn of theirs. Mostly that is the last: it is done
+            // here, in one page of code.
+            for _ in 1..POLL_CROWDED {
+                if done() {
+                    return;
+                }
+                if !weft_sched::take_turn() {
+                    return self.sleep(done);
+                }
+            }
+            (looks, poll) = (POLL_CROWDED, POLL_CROWDED);
+        }
         while !done() {
             if !weft_sched::look_again(looks, LOOKS) {
                 return self.sleep(done);
@@ -348,6 +367,16 @@ impl Apart {
             if looks.is_multiple_of(poll) {
                 self.exchange.nodes().poll();
             }
+        }
+    }
+
+    /// Polls after an operation; where others want the cores, after every so many.
+    #[inline]
+    pub fn take_what_has_come(&self) {
+        let operations = self.operations.load(Ordering::Relaxed).wrapping_add(1);
+        self.operations.store(operations, Ordering::Relaxed);
+        if !self.is_crowded || operations.is_multiple_of(OPERATIONS_CROWDED) {
+            self.exchange.nodes().poll();
         }
     }
 
