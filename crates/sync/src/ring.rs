@@ -21,17 +21,23 @@
 //! only after it has seen `taken` past it (acquire), hence after the consumer's reads (release).
 #![allow(unsafe_code)] // Slots are shared cells; the sequence words say whose they are.
 
-use crate::CachePadded;
 use crate::facade::{
     UnsafeCell,
     atomic::{AtomicU64, Ordering},
 };
+use crate::{CachePadded, prefetch};
 
 /// The payload bytes of a slot.
 pub const PAYLOAD: usize = 56;
 
 /// A slot's payload.
 pub type Payload = [u64; PAYLOAD / 8];
+
+/// How many slots ahead of the one that is written the producer fetches. The consumer's core had them last, and stores go out
+/// in order, so otherwise each line is waited for. Two processes of a Zen 3, 64 messages in flight, before and so: where their cores are
+/// far from each other 1 byte takes 217 and 151 ns, 64 bytes 243 and 160, 128 bytes 255 and 187; near 139 and 134, 145 and
+/// 146, 153 and 157. Threads: 1 byte 209 and 176, 112 and 111.
+const AHEAD: usize = 8;
 
 /// Where the mark begins in a sequence word; below it is the position plus one.
 const MARK: u32 = 48;
@@ -108,6 +114,7 @@ impl<const N: usize> Ring<N> {
                     return false;
                 }
             }
+            self.fetch(producer.next);
             let slot = &self.slots[producer.next as usize % N];
             // SAFETY: the consumer has taken this slot's last content (`taken`), and looks at the payload again
             // only after the store below.
@@ -136,6 +143,7 @@ impl<const N: usize> Ring<N> {
                     return false;
                 }
             }
+            (0..count).for_each(|place| self.fetch(producer.next.wrapping_add(place)));
             for place in (1..slots).chain([0]) {
                 let at = producer.next.wrapping_add(u64::from(place));
                 let slot = &self.slots[at as usize % N];
@@ -147,6 +155,12 @@ impl<const N: usize> Ring<N> {
             producer.next = producer.next.wrapping_add(count);
             true
         })
+    }
+
+    /// Fetches the slot that is written so much later than the one of a position.
+    #[inline(always)]
+    fn fetch(&self, position: u64) {
+        prefetch::for_writing(&self.slots[(position as usize).wrapping_add(AHEAD) % N]);
     }
 
     /// Adds a message. Returns false if the ring is full.
