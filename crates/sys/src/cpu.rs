@@ -52,8 +52,8 @@ pub fn can_switch_thread_pointer() -> bool {
 /// Gives the processor to another kernel thread that is ready.
 #[inline]
 pub fn yield_core() {
-    // Not by the C library's function: after a turn of another process each page takes some hundred nanoseconds to reach, and
-    // that lies in one more, as does its address.
+    // Not by the C library's function: after a turn of another process each page takes up to 150 ns to reach, and that
+    // lies in one more, as does its address.
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the call has no arguments; the kernel keeps all registers but these.
     unsafe {

@@ -335,8 +335,8 @@ const LOOKS: u32 = 4000;
 /// After how many of them to see whether messages have come, and where others want the core.
 const POLL: u32 = 16;
 const POLL_CROWDED: u32 = 4;
-/// After how many operations to see that where others want the core. A turn comes with no address translated, and a poll looks
-/// at a page of each process that has ever sent something.
+/// After how many operations to see that where others want the core. After a turn of others each page takes long to reach, and a
+/// poll looks at one of each process that has ever sent something. Whoever asks for a message polls anyway.
 const OPERATIONS_CROWDED: u32 = 8;
 
 impl Apart {
