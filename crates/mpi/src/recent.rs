@@ -31,7 +31,8 @@ impl<T> Default for Recent<T> {
     fn default() -> Self {
         Self(std::array::from_fn(|_| Entry {
             handle: Cell::new(0),
-            removals: Cell::new(0),
+            // No table has removed as many: zero is a handle that programs pass by mistake, and nothing is removed at first.
+            removals: Cell::new(u64::MAX),
             borrowed: Cell::new(0),
             object: UnsafeCell::new(None),
         }))
@@ -92,6 +93,15 @@ impl<T> Recent<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_empty_entry_is_nobodys_whatever_the_handle() {
+        let recent: Recent<i32> = Recent::default();
+        for handle in 0..2 * ENTRIES {
+            // SAFETY: one thread only.
+            assert!(unsafe { recent.get(handle, 0) }.is_none());
+        }
+    }
 
     #[test]
     fn an_entry_in_use_stays_and_a_removal_makes_all_unknown() {
