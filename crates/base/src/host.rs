@@ -2,6 +2,7 @@
 //! know each other. Both sides are built together; [`VERSION`] catches a mixed installation.
 
 use core::ffi::{c_char, c_int, c_void};
+use core::sync::atomic::AtomicU32;
 
 /// The version of both tables.
 pub const VERSION: u32 = 1;
@@ -23,6 +24,11 @@ pub struct LibraryHooks {
     pub run_destructors: extern "C" fn(),
     /// Ends the calling rank with an exit code.
     pub end_rank: extern "C" fn(code: c_int, how: RankEnd) -> !,
+    /// Waits, as the library's own functions do, until a word has another value than `value` and whoever changed it has
+    /// called [`LibraryHooks::wake`].
+    pub wait: extern "C" fn(word: &AtomicU32, value: u32),
+    /// Ends the waits for a word that has been changed.
+    pub wake: extern "C" fn(word: &AtomicU32),
 }
 
 /// How a rank ended.

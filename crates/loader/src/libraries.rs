@@ -26,7 +26,7 @@ pub const SHARED: &[(&str, &str)] = &[
     ("libgcc_s.so.1", "unwinds through every object, so it must know all of them; has no other state"),
     ("libatomic.so.1", "its locks must be the same for everybody"),
     ("libstdc++.so.6", "is thread-safe; a throw in one object must meet the catch in another"),
-    ("libgomp.so.1", "keeps its teams and settings per thread"),
+    ("libgomp.so.1", "keeps teams and settings per thread; ranks have their own critical sections"),
 ];
 
 /// Tells why a library may be shared by all ranks, by the name other objects need it under.

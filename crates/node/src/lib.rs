@@ -5,6 +5,7 @@
 
 pub mod environment;
 pub mod exit;
+pub mod lock;
 pub mod options;
 pub mod random;
 pub mod state;

@@ -3,6 +3,7 @@
 
 use crate::environment::Environment;
 use crate::exit::ExitHandlers;
+use crate::lock::Lock;
 use crate::options::{OptionVariables, Scan};
 use crate::random::Random;
 use core::ffi::c_char;
@@ -25,6 +26,17 @@ pub struct RankState {
     pub environ: Shared<*mut *mut c_char>,
     /// Results that libc returns in static buffers.
     pub buffers: Shared<Buffers>,
+    /// The locks of libgomp.
+    pub openmp: OpenMpLocks,
+}
+
+/// Locks that libgomp has once per process.
+#[derive(Default)]
+pub struct OpenMpLocks {
+    /// Of the unnamed `omp critical`.
+    pub critical: Lock,
+    /// Of atomic operations without an instruction.
+    pub atomic: Lock,
 }
 
 /// A variable that the program itself reads and writes by address, as unprotected as libc's own.
@@ -86,6 +98,7 @@ impl RankState {
             environment: Mutex::new(environment.unwrap_or_default()),
             environ: Shared::new(core::ptr::null_mut()),
             buffers: Shared::new(buffers),
+            openmp: OpenMpLocks::default(),
         }));
         let vector = state.environment.lock().expect("new").vector();
         // SAFETY: nobody else has seen the state yet.

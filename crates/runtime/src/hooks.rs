@@ -1,13 +1,21 @@
 //! The library's side of the tables in [`weft_base::host`].
 #![allow(unsafe_code)] // Receives pointers through C function tables.
 
-use crate::job;
+use crate::{job, words};
 use core::ffi::{c_int, c_void};
 use weft_base::host::{LibraryHooks, RankEnd, VERSION};
 
 /// The library's table.
-pub static LIBRARY_HOOKS: LibraryHooks =
-    LibraryHooks { version: VERSION, announce_thread, inherit, is_private, run_destructors, end_rank };
+pub static LIBRARY_HOOKS: LibraryHooks = LibraryHooks {
+    version: VERSION,
+    announce_thread,
+    inherit,
+    is_private,
+    run_destructors,
+    end_rank,
+    wait: words::wait,
+    wake: words::wake,
+};
 
 extern "C" fn announce_thread() -> *const c_void {
     let creator = weft_sched::current();

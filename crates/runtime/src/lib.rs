@@ -15,3 +15,4 @@ mod ranks;
 mod starter;
 mod threads;
 mod wishes;
+mod words;

@@ -1,6 +1,7 @@
 //! libc's functions as programs see them: the rank's own if the thread belongs to a rank, libc's otherwise.
 
 mod environment;
+mod openmp;
 mod options;
 mod process;
 mod random;
