@@ -16,6 +16,7 @@ mod map;
 mod parts;
 mod program;
 mod relocation;
+pub mod symbols;
 
 pub use copy::Copy;
 pub use error::{Error, ErrorKind, Result};
