@@ -345,6 +345,16 @@ impl Copy {
         None
     }
 
+    /// Counts the memory mappings that the copy takes, as the system counts them now.
+    ///
+    /// # Errors
+    /// What the system says when its list of mappings is read.
+    pub fn mappings(&self) -> io::Result<u64> {
+        let maps = std::fs::read_to_string("/proc/self/maps")?;
+        let starts = |line: &str| usize::from_str_radix(line.split('-').next()?, 16).ok();
+        Ok(maps.lines().filter_map(starts).filter(|start| self.owns(*start)).count() as u64)
+    }
+
     /// Lets the program's and its private libraries' references to a symbol of a shared library lead to `address`.
     ///
     /// Works for data (`optarg`) and functions. Returns the number of places changed; none if nobody refers to the

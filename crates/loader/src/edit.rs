@@ -365,6 +365,11 @@ impl Template {
             }
         }
         self.maps = maps;
+        if !self.libraries.is_empty() {
+            // Anonymous like the data before it, so that both are one mapping.
+            let size = NAME_SLOT * self.libraries.len() as u64;
+            self.private.push((self.span.1 - up(size, page), up(size, page)));
+        }
     }
 }
 

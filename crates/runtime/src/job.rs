@@ -175,8 +175,6 @@ impl Held {
     }
 
     fn load(&'static self) -> Result<(), String> {
-        let mut first = 0;
-        let mappings = limits::mappings();
         let blocks = &self.description.blocks;
         let programs: Vec<Program> = blocks
             .iter()
@@ -189,20 +187,40 @@ impl Held {
                 )
             })?;
         }
-        for (block, program) in blocks.iter().zip(&programs) {
+        let load = |program: &Program, rank: u32| {
+            let refused = |error| limits::explain(&format!("rank {rank} cannot be loaded: {error}"));
+            program.load_copy(rank as usize).map_err(refused)
+        };
+        let mut first = 0;
+        let mut own = blocks
+            .iter()
+            .map(|block| {
+                let ranks = first..first + block.ranks;
+                first = ranks.end;
+                self.own.iter().copied().filter(|rank| ranks.contains(rank)).collect::<Vec<u32>>()
+            })
+            .collect::<Vec<_>>();
+        // The first copy of each program shows what the others take, before any of them runs.
+        let mut firsts = Vec::new();
+        let mut needed = Vec::new();
+        for (program, own) in programs.iter().zip(&own) {
+            let copy = own.first().map(|rank| load(program, *rank)).transpose()?;
+            if let Some(copy) = &copy {
+                let each = copy.mappings().unwrap_or(0) + weft_sched::mappings_per_rank();
+                needed.push((own.len() as u32, each));
+            }
+            firsts.push(copy);
+        }
+        limits::check_mappings(&needed)?;
+        for (index, block) in blocks.iter().enumerate() {
             let arguments = Vector::of_arguments(&block.arguments);
             let environment =
                 (!block.environment.is_empty()).then(|| Vector::of_environment(&block.environment));
-            let ranks = first..first + block.ranks;
-            first = ranks.end;
-            for &rank in self.own.iter().filter(|rank| ranks.contains(rank)) {
-                let copy = program
-                    .load_copy(rank as usize)
-                    .map_err(|error| limits::explain(&format!("rank {rank} cannot be loaded: {error}")))?;
-                if rank == self.own[0] {
-                    let own = self.own.len() as u32;
-                    limits::check_mappings(own, limits::mappings().saturating_sub(mappings))?;
-                }
+            for rank in std::mem::take(&mut own[index]) {
+                let copy = match firsts[index].take() {
+                    Some(copy) => copy,
+                    None => load(&programs[index], rank)?,
+                };
                 let copy: &'static Copy = self.copies[rank as usize].get_or_init(|| copy);
                 let own = environment.as_ref().map_or(core::ptr::null_mut(), Vector::leak);
                 // SAFETY: null or an array that is never freed.

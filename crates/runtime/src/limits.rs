@@ -88,23 +88,29 @@ pub fn check_threads(ranks: u32, _kernel_scheduler: bool) -> Result<(), String> 
     Ok(())
 }
 
-/// Checks that the system permits the mappings of all copies, from what one took.
+/// Mappings kept for what ranks and the library take while they run: heaps, workers, and the copy that is being loaded.
+const SPARE_MAPPINGS: u64 = 1000;
+
+/// Checks that the system permits the mappings of all ranks' copies and threads. `blocks` lists numbers of ranks that are
+/// still to be loaded, and how many mappings each of them takes.
 ///
 /// # Errors
 /// Names the limit, its value, and how to lift it.
-pub fn check_mappings(ranks: u32, per_copy: u64) -> Result<(), String> {
-    // A rank's stack and its guard.
-    let per_rank = per_copy + 2;
-    let needed = u64::from(ranks) * per_rank + 1000;
-    match number("/proc/sys/vm/max_map_count").filter(|limit| *limit < needed) {
-        Some(limit) => Err(format!(
-            "{ranks} ranks need about {needed} memory mappings ({per_rank} each), but vm.max_map_count is {limit}, \
-             enough for about {} ranks; raise it: sysctl vm.max_map_count={}",
-            limit.saturating_sub(1000) / per_rank,
-            needed * 2
-        )),
-        None => Ok(()),
+pub fn check_mappings(blocks: &[(u32, u64)]) -> Result<(), String> {
+    let limit = number("/proc/sys/vm/max_map_count").unwrap_or(u64::MAX);
+    let other = mappings() + SPARE_MAPPINGS;
+    let needed = other + blocks.iter().map(|(ranks, each)| u64::from(*ranks) * each).sum::<u64>();
+    if needed <= limit {
+        return Ok(());
     }
+    let ranks: u64 = blocks.iter().map(|(ranks, _)| u64::from(*ranks)).sum();
+    let most = blocks.iter().map(|(_, each)| *each).max().unwrap_or(1).max(1);
+    Err(format!(
+        "{ranks} ranks need {needed} memory mappings ({most} each), but vm.max_map_count is {limit}, enough for {} ranks; \
+         raise it: sysctl vm.max_map_count={}",
+        limit.saturating_sub(other) / most,
+        needed * 2
+    ))
 }
 
 /// Adds to a failure what the system's limits say about it.
@@ -125,11 +131,12 @@ mod tests {
 
     #[test]
     fn a_limit_that_is_too_low_is_named_with_its_remedy() {
-        let message = check_mappings(u32::MAX, 6).unwrap_err();
+        let message = check_mappings(&[(1, 2), (u32::MAX, 6)]).unwrap_err();
+        assert!(message.starts_with("4294967296 ranks") && message.contains("(6 each)"), "{message}");
         assert!(message.contains("vm.max_map_count") && message.contains("sysctl"), "{message}");
         let message = check_threads(u32::MAX - 1, false).unwrap_err();
         assert!(message.contains("kernel.threads-max"), "{message}");
         check_threads(1, false).unwrap();
-        check_mappings(1, 6).unwrap();
+        check_mappings(&[(1, 6)]).unwrap();
     }
 }

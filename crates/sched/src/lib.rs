@@ -51,8 +51,9 @@ pub use foreign::{announce, any_announced, inherit, withdraw};
 pub use idle::{Source, has_source, late_wakes, set_source};
 #[cfg(not(loom))]
 pub use pool::{
-    Config, Scheduler, allow_executable_stacks, expect_events, finish_current_rank, home_worker, on_deadlock,
-    processors, spawn_rank, start, thread_of, threads, wait_for_ranks, workers,
+    Config, Scheduler, allow_executable_stacks, expect_events, finish_current_rank, home_worker,
+    mappings_per_rank, on_deadlock, processors, spawn_rank, start, thread_of, threads, wait_for_ranks,
+    workers,
 };
 #[cfg(not(loom))]
 pub use thread::{

@@ -396,6 +396,13 @@ pub fn allow_executable_stacks() -> std::io::Result<()> {
     pool().and_then(|pool| pool.stacks.as_ref()).map_or(Ok(()), Stacks::allow_execution)
 }
 
+/// Returns how many memory mappings a rank's thread takes, at most: two for a guard that splits the mapping of all stacks,
+/// and one for the alternate signal stack of a kernel thread of its own.
+pub fn mappings_per_rank() -> u64 {
+    let has_kernel_thread = pool().is_some_and(|pool| pool.homes == 0);
+    2 * u64::from(weft_sys::memory::guards_split()) + u64::from(has_kernel_thread)
+}
+
 /// Returns the thread of rank `rank`, if it is one of this process's.
 #[inline]
 pub fn thread_of(rank: u32) -> Option<&'static Thread> {

@@ -11,6 +11,19 @@ pub fn page_size() -> usize {
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
 }
 
+/// Asks the kernel for guard markers (Linux 6.13).
+const MADV_GUARD_INSTALL: libc::c_int = 102;
+
+/// Tells whether [`Region::guard`] splits a mapping into several.
+pub fn guards_split() -> bool {
+    static SPLIT: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    *SPLIT.get_or_init(|| {
+        let Ok(region) = Region::reserve(page_size()) else { return true };
+        // SAFETY: a mapping of our own that nobody uses.
+        unsafe { libc::madvise(region.address.as_ptr().cast(), region.size, MADV_GUARD_INSTALL) != 0 }
+    })
+}
+
 /// A private anonymous region, unmapped on drop.
 pub struct Region {
     address: NonNull<u8>,
@@ -80,7 +93,6 @@ impl Region {
     /// If the range is not inside the region.
     pub fn guard(&self, offset: usize, size: usize) -> io::Result<()> {
         assert!(offset.checked_add(size).is_some_and(|end| end <= self.size));
-        const MADV_GUARD_INSTALL: libc::c_int = 102;
         let address = (self.address() + offset) as *mut libc::c_void;
         // SAFETY: the range is inside our own mapping; whoever uses the region knows where its guards are.
         unsafe {
