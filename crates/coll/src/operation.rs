@@ -239,4 +239,10 @@ impl Contribution {
             is_spectator: operation.root == Root::Elsewhere,
         }
     }
+
+    /// Tells whether the rank takes part with an operation that is the user's.
+    pub fn has_users_operator(&self) -> bool {
+        let is_users = |operator: &OwnedOperator| !operator.operator().op.is_predefined();
+        !self.is_spectator && self.operator.as_ref().is_some_and(is_users)
+    }
 }

@@ -25,6 +25,8 @@ mod census;
 #[cfg(not(loom))]
 mod context;
 #[cfg(not(loom))]
+mod errand;
+#[cfg(not(loom))]
 mod foreign;
 #[cfg(not(loom))]
 mod idle;

@@ -12,6 +12,7 @@ use weft_sync::queue::{Chain, Linked, Links};
 use weft_sys::{errno, futex};
 
 use crate::context::{self, Context};
+use crate::errand::Errands;
 use crate::foreign::is_crowded;
 use crate::idle;
 use crate::state::{PARKED, ParkState};
@@ -49,6 +50,7 @@ pub struct Thread {
     /// Odd while a thread without worker sleeps in the kernel; counts on at each change.
     sleeps: AtomicU32,
     stack: [AtomicUsize; 2],
+    pub(crate) errands: Errands,
     /// What a new rank runs; taken by its own thread.
     pub(crate) entry: UnsafeCell<Option<Box<dyn FnOnce() + Send>>>,
 }
@@ -97,6 +99,7 @@ impl Thread {
             life: AtomicU8::new(Life::New as u8),
             sleeps: AtomicU32::new(0),
             stack: [AtomicUsize::new(0), AtomicUsize::new(0)],
+            errands: Errands::default(),
             entry: UnsafeCell::new(None),
         }
     }
@@ -217,10 +220,11 @@ impl Thread {
         }
     }
 
-    /// Tells whether the thread may [`suspend`]: whether workers run it.
+    /// Tells whether the thread, which is the calling one, may [`suspend`]: whether workers run it, and nobody may want to
+    /// interrupt it.
     #[inline]
     pub fn can_suspend(&self) -> bool {
-        self.on_workers
+        self.on_workers && !self.errands.may_come()
     }
 
     /// Ends the thread's present or coming [`suspend`]. The caller is the one party that owes it this call.
@@ -310,7 +314,8 @@ pub fn known() -> Option<&'static Thread> {
     unsafe { context::current().cast::<Thread>().as_ref() }
 }
 
-/// Waits until the calling thread's token is set, and takes it. May return early; callers loop over a condition.
+/// Waits until the calling thread's token is set, and takes it. May return early; callers loop over a condition. Does the
+/// thread's errands.
 ///
 /// Never call it with a lock of the library held.
 #[inline]
@@ -322,6 +327,7 @@ pub fn park() {
             None => me.sleep_while_parked(),
         }
     }
+    me.errands.run();
 }
 
 /// Waits until [`Thread::resume`] is called on the calling thread, which may have happened already.

@@ -15,11 +15,14 @@
 //! - *A waiter that finds the condition true when it has entered* cannot leave the list's middle. It takes the list
 //!   itself, wakes all in it (they check their condition again), and leaves its core like the others. If a waker was
 //!   faster, that waker makes it runnable.
+//! - *A rank that an errand may interrupt* cannot be in a list and runnable at once. It parks, named in a list of its own, of
+//!   which `engaged` tells whether it is empty, with the same two barriers.
 //! - *A rank in the list that is still leaving its core*: `on_core`, see [`context`](crate::context).
 
-use weft_sync::CachePadded;
 use weft_sync::atomic::{AtomicU32, Ordering};
+use weft_sync::facade::fence_after_rmw;
 use weft_sync::queue::{Chain, Gathering};
+use weft_sync::{CachePadded, Lock};
 
 use crate::pool::home;
 use crate::thread::{Thread, current, spin_until};
@@ -28,6 +31,9 @@ use crate::thread::{Thread, current, spin_until};
 pub struct WaitSet {
     /// By home worker; the last is for threads without a worker.
     shards: Box<[CachePadded<Gathering<Thread>>]>,
+    /// How many threads that errands may interrupt wait, and which.
+    engaged: AtomicU32,
+    interruptible: Lock<Vec<&'static Thread>>,
 }
 
 impl Default for WaitSet {
@@ -40,7 +46,8 @@ impl WaitSet {
     /// Creates a set that nobody waits in. Create it after [`start`](crate::start).
     pub fn new() -> Self {
         let shards = crate::workers().max(1) + 1;
-        Self { shards: (0..shards).map(|_| CachePadded(Gathering::new())).collect() }
+        let shards = (0..shards).map(|_| CachePadded(Gathering::new())).collect();
+        Self { shards, engaged: AtomicU32::new(0), interruptible: Lock::default() }
     }
 
     #[inline]
@@ -86,6 +93,7 @@ impl WaitSet {
         let me = current();
         let shard = self.own_shard(me);
         match me.worker() {
+            Some(_) if !me.can_suspend() => self.wait_parked(me, done),
             Some(worker) => {
                 shard.add(me);
                 if done()
@@ -114,6 +122,25 @@ impl WaitSet {
         }
     }
 
+    /// Waits so that errands are done meanwhile.
+    #[cold]
+    fn wait_parked(&self, me: &'static Thread, done: &mut impl FnMut() -> bool) {
+        self.interruptible.lock().push(me);
+        self.engaged.fetch_add(1, Ordering::SeqCst);
+        fence_after_rmw();
+        let mut token = false;
+        while !done() {
+            crate::park();
+            token = true;
+        }
+        self.interruptible.lock().retain(|other| !core::ptr::eq(*other, me));
+        self.engaged.fetch_sub(1, Ordering::SeqCst);
+        if token {
+            // It may have been somebody else's wake-up.
+            me.state.unpark();
+        }
+    }
+
     /// Wakes all who wait: they return if their condition holds.
     #[inline]
     pub fn wake_all(&self) {
@@ -124,6 +151,10 @@ impl WaitSet {
             }
         }
         wake_listed(&self.shards[last]);
+        if self.engaged.load(Ordering::SeqCst) != 0 {
+            let engaged = self.interruptible.lock().clone();
+            engaged.into_iter().for_each(Thread::unpark);
+        }
     }
 }
 

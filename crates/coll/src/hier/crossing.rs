@@ -44,6 +44,8 @@ pub(crate) struct Crossing {
     /// The members here, ascending: all of them, or the one whose part it is.
     pub members: Box<[u32]>,
     contributions: Box<[OnceLock<Arc<Contribution>>]>,
+    /// The threads of members that have arrived, where only they may apply the operator because it is the user's.
+    threads: Box<[OnceLock<&'static Thread>]>,
     cells: OnceLock<Box<[OnceLock<Bytes>]>>,
     state: Lock<State>,
     /// Grows with every change of the state that may matter to one who waits.
@@ -97,6 +99,17 @@ impl Wake {
     }
 }
 
+/// Which steps a thread does in the name of a member.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Zeal {
+    /// Those that others wait for; all until the member's part is over.
+    Own,
+    /// All that can be done.
+    All,
+    /// All but those that apply the operator.
+    AllButFolds,
+}
+
 /// What has become of a message: nothing, or an offer that is to be fetched; or why it is wrong.
 type Attached = core::result::Result<Option<(u32, Message)>, Box<(Error, Message)>>;
 
@@ -114,6 +127,7 @@ impl Crossing {
         };
         Self {
             contributions: members.iter().map(|_| OnceLock::new()).collect(),
+            threads: members.iter().map(|_| OnceLock::new()).collect(),
             cells: OnceLock::new(),
             state: Lock::new(State {
                 run: None,
@@ -205,6 +219,11 @@ impl Crossing {
         let place = self.place(member);
         let set = self.contributions[place].set(contribution.clone());
         debug_assert!(set.is_ok(), "a member arrives once");
+        if contribution.has_users_operator() {
+            let thread = weft_sched::current();
+            thread.engage();
+            let _ = self.threads[place].set(thread);
+        }
         self.changes.fetch_add(1, Ordering::Release);
         if let Some(first) = state.first
             && state.failed.is_none()
@@ -270,7 +289,7 @@ impl Crossing {
         drop(state);
         wake.now();
         self.fetch(fetches);
-        self.work(member, None, false)
+        self.work(member, None, Zeal::Own)
     }
 
     /// Tells whether only a member that has not arrived can say what the operation is: how much a broadcast sends, where
@@ -444,18 +463,38 @@ impl Crossing {
         }
     }
 
-    /// Does what can be done, for members that are elsewhere. A user's function runs on threads of ranks only.
+    /// Does what can be done, for members that are elsewhere. Only a thread of a member's rank runs the user's function that
+    /// the member has given; if the caller is none, they are told, and do it where they wait.
     pub fn help(self: &Arc<Self>) {
         let state = self.state.lock();
         let helps = state.run.is_some() && state.failed.is_none();
         let Some(member) = self.first_here(&state).filter(|_| helps) else { return };
         drop(state);
-        let operator = &self.contribution(member).operator;
-        let is_users = operator.as_ref().is_some_and(|operator| !operator.operator().op.is_predefined());
-        let is_rank = weft_sched::known().is_some_and(|thread| thread.rank() != weft_sched::NO_RANK);
-        if !is_users || is_rank {
-            self.work(member, None, true);
+        if self.threads[self.place(member)].get().is_none() {
+            self.work(member, None, Zeal::All);
+        } else if let Some(member) = self.own_member() {
+            self.work(member, None, Zeal::All);
+        } else {
+            self.work(member, None, Zeal::AllButFolds);
+            let state = self.state.lock();
+            if state.failed.is_some() || !self.leaves_work(&state) {
+                return;
+            }
+            drop(state);
+            for (place, thread) in self.threads.iter().enumerate() {
+                if let Some(thread) = thread.get() {
+                    let (crossing, member) = (self.clone(), self.members[place]);
+                    thread.give_errand(move || _ = crossing.work(member, None, Zeal::All));
+                }
+            }
         }
+    }
+
+    /// Returns the member that has arrived, has a user's operator, and whose rank the calling thread belongs to.
+    fn own_member(&self) -> Option<u32> {
+        let rank = weft_sched::known().map(Thread::rank).filter(|&rank| rank != weft_sched::NO_RANK)?;
+        let is_own = |thread: &OnceLock<&'static Thread>| thread.get().is_some_and(|t| t.rank() == rank);
+        self.threads.iter().position(is_own).map(|place| self.members[place])
     }
 
     /// Returns a member that has arrived and takes part.
@@ -512,6 +551,7 @@ impl Crossing {
             state.is_closed = true;
             let has_failed = state.failed.is_some();
             drop(state);
+            self.threads.iter().filter_map(OnceLock::get).for_each(|thread| thread.release());
             self.spread.close(self.key, has_failed);
         }
     }
@@ -535,7 +575,7 @@ impl Crossing {
 
     /// Does what can be done. Returns whether the member's part is over then; if not, `waiter` is woken when there is more
     /// to do.
-    fn work(self: &Arc<Self>, member: u32, waiter: Option<&'static Thread>, helps: bool) -> bool {
+    fn work(self: &Arc<Self>, member: u32, waiter: Option<&'static Thread>, zeal: Zeal) -> bool {
         let mut wake = Wake::default();
         let mut state = self.state.lock();
         loop {
@@ -544,7 +584,8 @@ impl Crossing {
             if state.failed.is_none()
                 && let Some(under) = &mut state.run
             {
-                step = under.run.take(&under.program, member, !over || helps || under.choice.is_light);
+                let all = !over || zeal != Zeal::Own || under.choice.is_light;
+                step = under.run.take(&under.program, member, all, zeal != Zeal::AllButFolds);
             }
             let Some(step) = step else {
                 let place = self.place(member);
@@ -741,7 +782,7 @@ impl Pending {
         if registered && self.seen.load(Ordering::Relaxed) == changes {
             return false;
         }
-        let over = self.crossing.work(self.member, waiter, false);
+        let over = self.crossing.work(self.member, waiter, Zeal::Own);
         if over {
             self.over.store(true, Ordering::Relaxed);
         } else {

@@ -327,10 +327,12 @@ impl Run {
         self.count_down(program, step);
     }
 
-    /// Gives out a step that can be done now: one that others wait for, or one of `member`'s own, or with `all` any.
-    pub fn take(&mut self, program: &Program, member: u32, all: bool) -> Option<u32> {
-        if let Some(step) = self.urgent.pop_front() {
-            return Some(step);
+    /// Gives out a step that can be done now: one that others wait for, or one of `member`'s own, or with `all` any; one that
+    /// applies the operator only with `folds`.
+    pub fn take(&mut self, program: &Program, member: u32, all: bool, folds: bool) -> Option<u32> {
+        let may_do = |&step: &u32| folds || !matches!(program.action(step), Action::Fold { .. });
+        if let Some(place) = self.urgent.iter().position(may_do) {
+            return self.urgent.remove(place);
         }
         let own = self.gives.iter().position(|&step| program.action(step).owner() == Some(member));
         let place = own.or_else(|| if all { self.gives.len().checked_sub(1) } else { None })?;
