@@ -127,7 +127,7 @@ class Parameter:
         if self.kind == "STATUS" and self.direction != "out":
             return "&empty"
         if "function" in self.c:
-            return f"({self.c})function"
+            return f"({self.c}{'' if self.pointer or '*' in self.c else ' *'})function"
         if self.array and (self.kind in NEGATIVE_COUNT or "sizes" in self.name
                            or self.kind in ("INDEX", "DEGREE") and self.direction == "in"):
             return f"({self.base()}[]){{1, 1, 1, 1}}"
