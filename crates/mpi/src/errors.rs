@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use weft_base::constants::*;
 use weft_base::handle::Kind;
 use weft_base::{Error, In, Out, Result, abi};
-use weft_sync::Lock;
 
 /// The object whose error handler an error goes to.
 #[derive(Clone, Copy, Debug)]
@@ -89,44 +88,6 @@ impl ErrorHandler {
     pub const FATAL: Self = Self { handle: MPI_ERRORS_ARE_FATAL, action: Action::Fatal };
     /// The handler of files.
     pub const RETURN: Self = Self { handle: MPI_ERRORS_RETURN, action: Action::Return };
-}
-
-/// The error classes and codes a rank has added.
-#[derive(Default)]
-pub struct ErrorCodes {
-    added: Lock<Vec<AddedCode>>,
-}
-
-struct AddedCode {
-    code: i32,
-    class: i32,
-    text: Option<String>,
-    removed: bool,
-}
-
-const FIRST_ADDED_CODE: i32 = MPI_ERR_LASTCODE + 1;
-
-impl ErrorCodes {
-    fn add(&self, class: Option<i32>) -> i32 {
-        let mut added = self.added.lock();
-        let code = FIRST_ADDED_CODE + added.len() as i32;
-        added.push(AddedCode { code, class: class.unwrap_or(code), text: None, removed: false });
-        code
-    }
-
-    /// Returns the largest code in use (`MPI_LASTUSEDCODE`).
-    pub fn last_used(&self) -> i32 {
-        let added = self.added.lock();
-        added.iter().rev().find(|a| !a.removed).map_or(MPI_ERR_LASTCODE, |a| a.code)
-    }
-
-    fn with<R>(&self, code: i32, f: impl FnOnce(&mut AddedCode) -> R) -> Option<R> {
-        self.added.lock().iter_mut().find(|a| a.code == code && !a.removed).map(f)
-    }
-
-    fn class_of(&self, code: i32) -> Option<i32> {
-        describe(code).map(|_| code).or_else(|| self.with(code, |a| a.class))
-    }
 }
 
 /// Hands an error of the procedure `call` to the handler of `object` and returns the code for the caller.
@@ -355,7 +316,7 @@ pub fn error_string(errorcode: c_int, string: Out<c_char>, resultlen: Out<c_int>
             Some(story) => format!("{name}: {meaning}; last raised by {story}"),
             None => format!("{name}: {meaning}"),
         },
-        None => process.error_codes.with(errorcode, |a| a.text.clone()).flatten().unwrap_or_default(),
+        None => process.error_codes.text(errorcode).unwrap_or_default(),
     };
     failures::shorten(&mut text, MPI_MAX_ERROR_STRING as usize - 1);
     strings::write(&text, string, MPI_MAX_ERROR_STRING as usize, resultlen);
@@ -368,7 +329,7 @@ pub fn error_string(errorcode: c_int, string: Out<c_char>, resultlen: Out<c_int>
 /// `MPI_ERR_ARG`
 pub fn add_error_class(errorclass: Out<c_int>) -> Result {
     check::output(errorclass, "errorclass")?;
-    errorclass.set(Process::any().error_codes.add(None));
+    errorclass.set(Process::any().error_codes.add(None)?);
     Ok(())
 }
 
@@ -385,7 +346,7 @@ pub fn add_error_code(errorclass: c_int, errorcode: Out<c_int>) -> Result {
             format!("errorclass is {errorclass}, which is a code; pass its class"),
         ));
     }
-    errorcode.set(process.error_codes.add(Some(errorclass)));
+    errorcode.set(process.error_codes.add(Some(errorclass))?);
     Ok(())
 }
 
@@ -400,17 +361,7 @@ pub fn add_error_string(errorcode: c_int, string: In<c_char>) -> Result {
         let text = format!("string has {length} characters; {MPI_MAX_ERROR_STRING} fit");
         return Err(Error::new(MPI_ERR_ARG, text));
     }
-    Process::any()
-        .error_codes
-        .with(errorcode, |a| a.text = Some(text))
-        .ok_or_else(|| not_added(errorcode, "errorcode"))
-}
-
-fn not_added(code: c_int, name: &str) -> Error {
-    Error::new(
-        MPI_ERR_ARG,
-        format!("{name} is {code}, which the program did not add; only what it added can be changed"),
-    )
+    Process::any().error_codes.set_text(errorcode, text)
 }
 
 /// `MPI_Remove_error_class`
@@ -418,24 +369,7 @@ fn not_added(code: c_int, name: &str) -> Error {
 /// # Errors
 /// `MPI_ERR_ARG` for a class the program did not add, or one that still has codes or a string.
 pub fn remove_error_class(errorclass: c_int) -> Result {
-    let codes = &Process::any().error_codes;
-    let mut added = codes.added.lock();
-    if added.iter().any(|a| a.class == errorclass && a.code != errorclass && !a.removed) {
-        let text = format!("errorclass is {errorclass}, which still has error codes; remove them first");
-        return Err(Error::new(MPI_ERR_ARG, text));
-    }
-    let found = added.iter_mut().find(|a| a.code == errorclass && a.class == errorclass && !a.removed);
-    remove(found.ok_or_else(|| not_added(errorclass, "errorclass"))?, "errorclass")
-}
-
-/// Removes a class or a code, if it has no string any more: a class is a code, too.
-fn remove(added: &mut AddedCode, name: &str) -> Result {
-    if added.text.is_some() {
-        let text = format!("{name} {} still has a string; remove it first", added.code);
-        return Err(Error::new(MPI_ERR_ARG, text));
-    }
-    added.removed = true;
-    Ok(())
+    Process::any().error_codes.remove_class(errorclass)
 }
 
 /// `MPI_Remove_error_code`
@@ -443,10 +377,7 @@ fn remove(added: &mut AddedCode, name: &str) -> Result {
 /// # Errors
 /// `MPI_ERR_ARG` for a code the program did not add, or one that still has a string.
 pub fn remove_error_code(errorcode: c_int) -> Result {
-    let codes = &Process::any().error_codes;
-    let mut added = codes.added.lock();
-    let found = added.iter_mut().find(|a| a.code == errorcode && a.class != errorcode && !a.removed);
-    remove(found.ok_or_else(|| not_added(errorcode, "errorcode"))?, "errorcode")
+    Process::any().error_codes.remove_code(errorcode)
 }
 
 /// `MPI_Remove_error_string`
@@ -454,10 +385,7 @@ pub fn remove_error_code(errorcode: c_int) -> Result {
 /// # Errors
 /// `MPI_ERR_ARG` for a code to which the program did not give a string.
 pub fn remove_error_string(errorcode: c_int) -> Result {
-    let text = Process::any().error_codes.with(errorcode, |a| a.text.take());
-    let text = text.ok_or_else(|| not_added(errorcode, "errorcode"))?;
-    let missing = || Error::new(MPI_ERR_ARG, format!("errorcode {errorcode} has no string to remove"));
-    text.map(drop).ok_or_else(missing)
+    Process::any().error_codes.remove_text(errorcode)
 }
 
 impl Communicator {

@@ -25,6 +25,7 @@ pub mod distributed_graphs;
 pub mod duplication;
 pub mod environment;
 pub mod error_classes;
+pub mod error_codes;
 pub mod error_handlers;
 pub mod errors;
 mod failures;

@@ -4,7 +4,8 @@
 use crate::attributes::PredefinedValues;
 use crate::communicators::Communicator;
 use crate::datatypes::DatatypeState;
-use crate::errors::{ErrorCodes, ErrorHandler, UserHandler};
+use crate::error_codes::ErrorCodes;
+use crate::errors::{ErrorHandler, UserHandler};
 use crate::failures::Failures;
 use crate::fortran::Confirmed;
 use crate::info::Info;
