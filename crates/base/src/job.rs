@@ -1,6 +1,7 @@
 //! What `mpirun` tells a node process ([`Job`] and [`Handover`]), and what the node process reports ([`Report`]): one
 //! JSON document in an inherited file, the same for all node processes of the job, and JSON lines on a socket.
 
+use crate::waiting::Knowledge;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fmt;
@@ -259,7 +260,10 @@ pub struct SpawnBlock {
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
 pub enum Request {
     /// Answer with [`Report::Ranks`].
-    DescribeRanks,
+    DescribeRanks {
+        /// Say all that is known of ranks that wait: they do for ever.
+        in_full: bool,
+    },
     /// Answer with [`Report::Census`].
     Census {
         /// Comes back in the answer.
@@ -433,6 +437,16 @@ pub struct RankState {
     pub state: String,
     /// Where the rank called what it is in, in checking mode.
     pub place: Option<Place>,
+    /// What it waits for, if it waits and somebody wants to know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Box<Knowledge>>,
+}
+
+impl RankState {
+    /// Says what a rank is doing, and no more.
+    pub fn plain(rank: u32, state: &str) -> Self {
+        Self { rank, state: state.into(), place: None, waits: None }
+    }
 }
 
 /// A call in the program.

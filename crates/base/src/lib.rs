@@ -9,10 +9,12 @@ pub mod finding;
 pub mod handle;
 pub mod host;
 pub mod job;
+pub mod noted;
 pub mod say;
 pub mod settings;
 pub mod site;
 pub mod table;
+pub mod waiting;
 
 pub use arguments::{Counts, In, Out};
 pub use error::{Error, Named, Result, Subject};

@@ -24,6 +24,22 @@ pub(crate) fn begin(call: &'static &'static str) -> errno::Kept {
     errno
 }
 
+/// As [`begin`], for a call that may wait: notes words of its arguments, too; see `weft_base::noted`.
+#[inline(always)]
+pub(crate) fn begin_with<const N: usize>(call: &'static &'static str, words: [u64; N]) -> errno::Kept {
+    let errno = weft_sched::begin_call_with(call, words);
+    if is_checking() {
+        begin_checked(call);
+    }
+    errno
+}
+
+/// Puts two numbers into a word.
+#[inline(always)]
+pub(crate) fn pair(low: c_int, high: c_int) -> u64 {
+    u64::from(low as u32) | u64::from(high as u32) << 32
+}
+
 /// Notes the call with the place in the program where it is, which reports of the rank's state find, too.
 #[cold]
 #[inline(never)]

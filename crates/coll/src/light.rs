@@ -375,6 +375,11 @@ impl Stay {
         self.over.load(Ordering::Acquire)
     }
 
+    /// See [`crate::Pending::is_over`].
+    pub fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire) || self.is_ready()
+    }
+
     fn finish(&self) {
         if let Err(error) = self.take() {
             let _ = self.error.set(error);

@@ -358,6 +358,11 @@ impl Joined {
         over
     }
 
+    /// See [`crate::Pending::is_over`].
+    pub fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed) || self.meeting.finished.load(Ordering::Acquire)
+    }
+
     /// Forgets the waiter.
     pub fn leave(&self) {
         if self.waits.swap(false, Ordering::Relaxed) && !self.meeting.finished.load(Ordering::Acquire) {

@@ -52,6 +52,15 @@ impl Pending {
         matches!(&self.0, Kind::Stay(stay) if stay.advance(None) && stay.result().is_ok())
     }
 
+    /// Tells whether the rank's part is over, as far as one can see without doing anything for it.
+    pub fn is_over(&self) -> bool {
+        match &self.0 {
+            Kind::Joined(joined) => joined.is_over(),
+            Kind::Stay(stay) => stay.is_over(),
+            Kind::Spread(pending) => pending.is_over(),
+        }
+    }
+
     /// Forgets the waiter.
     pub fn leave(&self) {
         match &self.0 {

@@ -6,6 +6,7 @@ pub mod bell;
 pub mod branch;
 pub mod census;
 pub mod check;
+pub mod deadlock;
 pub mod errand;
 pub mod flags;
 pub mod held;

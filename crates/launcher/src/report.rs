@@ -1,5 +1,6 @@
 //! Prints what a node process reports, for people.
 
+use crate::deadlock;
 use crate::symbols::Symbols;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -111,10 +112,9 @@ impl Printer {
                 say!("mpirun: rank {rank} on {host} {message}; the job ends with exit code {}", code & 0xff);
             }
             Report::Deadlock { ranks } => {
-                let ranks = self.with_places(ranks);
+                let text = deadlock::describe(ranks, &mut |place| self.line(place));
                 say::write(format_args!(
-                    "mpirun: deadlock: every rank waits, and nothing can wake any of them\n{}",
-                    describe(&ranks)
+                    "mpirun: deadlock: every rank waits, and nothing can wake any of them\n{text}"
                 ));
             }
             Report::Ranks { ranks } => {
@@ -175,6 +175,18 @@ impl Printer {
         });
         let function = frame.function.as_ref().map_or_else(String::new, |name| format!(" (in {name})"));
         format!("{call} at {at}{function}")
+    }
+
+    /// Says where a call is, as far as that is known: `at main.c:12 (in exchange)`.
+    fn line(&mut self, place: &Place) -> String {
+        if place.offset == 0 {
+            return String::new();
+        }
+        let found = self.symbols.find(&place.file, place.offset, true);
+        let Some(frame) = found.first() else { return String::new() };
+        let at = frame.place.as_ref().map(|at| format!("at {at}"));
+        let function = frame.function.as_ref().map(|name| format!("(in {name})"));
+        [at, function].into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
     /// Prints a finding, unless it is known: every rank may make the same mistake.
@@ -263,7 +275,7 @@ mod tests {
 
     #[test]
     fn ranks_with_the_same_state_are_listed_together() {
-        let state = |rank, state: &str| RankState { rank, state: state.into(), place: None };
+        let state = RankState::plain;
         let ranks =
             [state(0, "a"), state(1, "b"), state(2, "b"), state(3, "a"), state(4, "b"), state(5, "c")];
         assert_eq!(describe(&ranks), "  ranks 0, 3: a\n  ranks 1-2, 4: b\n  rank 5: c\n");

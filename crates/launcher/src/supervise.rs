@@ -446,7 +446,7 @@ impl Supervisor<'_> {
         say!("mpirun: the job did not end within {seconds} s (--timeout)");
         self.code.get_or_insert(TIMED_OUT);
         self.kill_at.get_or_insert(Instant::now() + GRACE);
-        self.asked = self.ask(&Request::DescribeRanks);
+        self.asked = self.ask(&Request::DescribeRanks { in_full: false });
         if self.asked == 0 {
             self.kill();
         }
@@ -474,7 +474,7 @@ impl Supervisor<'_> {
                 self.is_deadlock = true;
                 self.code = Some(DEADLOCK);
                 self.kill_at = Some(Instant::now() + GRACE);
-                self.asked = self.ask(&Request::DescribeRanks);
+                self.asked = self.ask(&Request::DescribeRanks { in_full: true });
             }
         }
     }
@@ -482,6 +482,10 @@ impl Supervisor<'_> {
     /// All have said what their ranks are doing.
     fn end_deadlock(&mut self) {
         let mut ranks = std::mem::take(&mut self.states);
+        // Processes that have ended say nothing.
+        let known: std::collections::HashSet<u32> = ranks.iter().map(|state| state.rank).collect();
+        let silent = (0..self.job.ranks()).filter(|rank| !known.contains(rank));
+        ranks.extend(silent.map(|rank| RankState::plain(rank, "has ended")));
         ranks.sort_by_key(|state| state.rank);
         self.printer.print(&Report::Deadlock { ranks }, "");
         self.is_deadlock = false;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use weft_base::abi::{self, Status};
 use weft_base::settings::is_checking;
 use weft_base::{Out, Result};
-use weft_coll::{Operation, Pending, Prepared};
-use weft_p2p::{COMPLETED_COLLECTIVE, Work, collective_cancelled};
+use weft_coll::{Call, Operation, Pending, Prepared, Root};
+use weft_p2p::{COMPLETED_COLLECTIVE, Work, WorkDescription, collective_cancelled};
 use weft_sched::Thread;
 use weft_sync::Lock;
 
@@ -43,7 +43,8 @@ fn start(communicator: &Communicator, operation: &Operation<'_>, request: Out<ab
         request.set(COMPLETED_COLLECTIVE);
         return Ok(());
     }
-    request.set(give(communicator, Arc::new(Started(pending)), true)?);
+    let work = Started { pending, call: operation.call, root: root_of(operation) };
+    request.set(give(communicator, Arc::new(work), true)?);
     Ok(())
 }
 
@@ -55,7 +56,8 @@ fn prepare(
 ) -> Result {
     check::output(request, "request")?;
     let prepared = communicator.team.prepare(operation, &info::optional(hints)?);
-    let work = Startable { prepared, pending: Lock::new(None) };
+    let (call, root) = (operation.call, root_of(operation));
+    let work = Startable { prepared, pending: Lock::new(None), call, root };
     request.set(give(communicator, Arc::new(work), false)?);
     Ok(())
 }
@@ -65,29 +67,64 @@ fn give(communicator: &Communicator, work: Arc<dyn Work>, active: bool) -> Resul
     Ok(requests.create_work(work, communicator.handle(), active))
 }
 
+/// Returns the root, if it is a rank of the communicator.
+fn root_of(operation: &Operation<'_>) -> Option<u32> {
+    match operation.root {
+        Root::Rank(root) => Some(root),
+        _ => None,
+    }
+}
+
+/// Says what a request is for. `made_by` makes the name of the call that made it of the blocking form's.
+fn describe(call: Call, root: Option<u32>, made_by: impl FnOnce(&str) -> String) -> WorkDescription {
+    let name = call.name();
+    WorkDescription {
+        made_by: made_by(name),
+        collective: Some(name.into()),
+        root,
+        ..WorkDescription::default()
+    }
+}
+
 /// A nonblocking operation.
-struct Started(Pending);
+struct Started {
+    pending: Pending,
+    call: Call,
+    root: Option<u32>,
+}
 
 impl Work for Started {
     fn advance(&self, waiter: Option<&'static Thread>) -> bool {
-        self.0.advance(waiter)
+        self.pending.advance(waiter)
     }
 
     fn leave(&self, _waiter: &'static Thread) {
-        self.0.leave();
+        self.pending.leave();
     }
 
     fn is_independent(&self) -> bool {
-        self.0.is_independent()
+        self.pending.is_independent()
+    }
+
+    fn is_known_complete(&self) -> bool {
+        self.pending.is_over()
+    }
+
+    fn describe(&self) -> WorkDescription {
+        let made_by = |name: &str| {
+            let name = name.strip_prefix("MPI_").unwrap_or(name);
+            format!("MPI_I{}", name.to_ascii_lowercase())
+        };
+        describe(self.call, self.root, made_by)
     }
 
     fn wait(&self) {
         // The result is asked for by whoever ends the request.
-        let _ = self.0.wait();
+        let _ = self.pending.wait();
     }
 
     fn status(&self) -> (Status, Result) {
-        (Status::empty(), self.0.result())
+        (Status::empty(), self.pending.result())
     }
 
     fn cancel(&self) -> Result {
@@ -99,6 +136,8 @@ impl Work for Started {
 struct Startable {
     prepared: Prepared,
     pending: Lock<Option<Arc<Pending>>>,
+    call: Call,
+    root: Option<u32>,
 }
 
 impl Startable {
@@ -116,6 +155,14 @@ impl Work for Startable {
         if let Some(pending) = self.last() {
             pending.leave();
         }
+    }
+
+    fn is_known_complete(&self) -> bool {
+        self.last().is_none_or(|pending| pending.is_over())
+    }
+
+    fn describe(&self) -> WorkDescription {
+        describe(self.call, self.root, |name| format!("{name}_init"))
     }
 
     fn status(&self) -> (Status, Result) {

@@ -28,6 +28,11 @@ pub struct DatatypeState {
 
 impl DatatypeState {
     /// Lists the handles of unnamed predefined types, which nobody frees.
+    /// Returns the name that the program has given.
+    pub(crate) fn name(&self, handle: abi::Datatype) -> Option<String> {
+        self.names.lock().get(&handle.0).cloned()
+    }
+
     pub(crate) fn unnamed_handles(&self) -> Vec<usize> {
         self.unnamed.lock().iter().map(|(_, _, handle)| handle.0).collect()
     }

@@ -78,6 +78,10 @@ pub fn comm_dup_with_info(comm: abi::Comm, info: abi::Info, newcomm: Out<abi::Co
 struct Done;
 
 impl Work for Done {
+    fn is_known_complete(&self) -> bool {
+        true
+    }
+
     fn advance(&self, _waiter: Option<&'static Thread>) -> bool {
         true
     }

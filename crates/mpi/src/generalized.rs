@@ -10,7 +10,7 @@ use weft_base::abi::{self, Callback, Status};
 use weft_base::constants::*;
 use weft_base::handle::Kind;
 use weft_base::{Error, Out, Result};
-use weft_p2p::{Signal, Work};
+use weft_p2p::{Signal, Work, WorkDescription};
 use weft_sched::Thread;
 use weft_sync::Lock;
 
@@ -54,6 +54,15 @@ impl Generalized {
 impl Work for Generalized {
     fn advance(&self, waiter: Option<&'static Thread>) -> bool {
         self.completed.watch(waiter)
+    }
+
+    fn is_known_complete(&self) -> bool {
+        self.completed.is_set()
+    }
+
+    fn describe(&self) -> WorkDescription {
+        let words = "MPI_Grequest_complete for it".into();
+        WorkDescription { made_by: "MPI_Grequest_start".into(), words, ..WorkDescription::default() }
     }
 
     fn leave(&self, waiter: &'static Thread) {

@@ -67,6 +67,7 @@ mod strangers;
 pub mod strings;
 pub mod topologies;
 pub mod type_attributes;
+pub mod waiting;
 mod ways;
 pub mod wide_handles;
 pub mod window_attributes;

@@ -11,6 +11,7 @@ mod checking;
 mod endpoint;
 mod engine;
 mod expected;
+mod inspect;
 pub mod matching;
 mod nonblocking;
 mod offer;
@@ -30,13 +31,15 @@ mod word;
 pub use buffered::{Buffers, Scope, Scopes};
 pub use endpoint::Endpoint;
 pub use engine::{Engine, Limits, Mode};
+pub use inspect::{Lying, Started, What};
 pub use matching::Envelope;
 pub use nonblocking::{Persistent, collective_cancelled};
 pub use operation::Buffer;
 pub use partitioned::Parts;
 pub use probe::Matched;
 pub use requests::{
-    COMPLETED_COLLECTIVE, Completion, Ended, Requests, Work, is_memoryless, on_unheard_error,
+    COMPLETED_COLLECTIVE, Completion, Ended, PartitionedMessage, Requests, Work, WorkDescription,
+    is_memoryless, on_unheard_error,
 };
 pub use signal::Signal;
 pub use solo::reserve;

@@ -83,7 +83,8 @@ impl Engine {
                 return COMPLETED_SEND;
             }
         }
-        let slot = me.requests().create(Content::new(Kind::Send { target }, comm, datatype), data, true);
+        let kind = Kind::Send { target, tag: envelope.tag(), mode };
+        let slot = me.requests().create(Content::new(kind, comm, datatype), data, true);
         let handle = slot.handle();
         // SAFETY: slots stay in place.
         unsafe { self.start_send_slot(me, target, envelope, slot, mode) };
@@ -182,7 +183,8 @@ impl Engine {
             data = unsafe { Buffer::dense(packed.as_ptr().cast_mut(), packed.len() as u64) };
         }
         let rare = packed.map(|packed| Box::new(Rare { _packed: Some(packed), recipe: None }));
-        let sender = Content { rare, ..Content::new(Kind::Send { target }, comm, datatype) };
+        let kind = Kind::Send { target, tag: envelope.tag(), mode: Mode::Standard };
+        let sender = Content { rare, ..Content::new(kind, comm, datatype) };
         let sender = me.requests().create(sender, data, true);
         let kind = Kind::Pair { send: sender.index() };
         let (pattern, buffer, datatype) = match receive {
@@ -259,13 +261,16 @@ impl Engine {
     ) -> abi::Request {
         let (kind, recipe) = match operation {
             Persistent::Send { target, envelope, mode } => {
-                (Kind::Send { target }, Recipe::Send { target, envelope, mode })
+                (Kind::Send { target, tag: envelope.tag(), mode }, Recipe::Send { target, envelope, mode })
             }
             Persistent::Buffered { target, envelope, scopes } => {
-                (Kind::Send { target }, Recipe::Buffered { target, envelope, scopes })
+                let kind = Kind::Send { target, tag: envelope.tag(), mode: Mode::Standard };
+                (kind, Recipe::Buffered { target, envelope, scopes })
             }
             Persistent::Receive { pattern } => (Kind::Receive, Recipe::Receive { pattern }),
-            Persistent::NothingSent => (Kind::Send { target: u32::MAX }, Recipe::Nothing),
+            Persistent::NothingSent => {
+                (Kind::Send { target: u32::MAX, tag: 0, mode: Mode::Standard }, Recipe::Nothing)
+            }
             Persistent::NothingReceived => (Kind::Receive, Recipe::Nothing),
         };
         let rare = Some(Box::new(Rare { _packed: None, recipe: Some((recipe, buffer)) }));
@@ -326,13 +331,15 @@ impl Engine {
         match &slot.content().kind {
             Kind::Work(work) => return work.cancel(),
             Kind::Receive => _ = self.cancel_receive(me, &slot.operation),
-            Kind::Send { target } if *target != u32::MAX => self.cancel_send(me, *target, &slot.operation),
+            Kind::Send { target, .. } if *target != u32::MAX => {
+                self.cancel_send(me, *target, &slot.operation)
+            }
             Kind::Send { .. } => {}
             // Whatever was not matched yet, so that the completing call need not wait for others.
             Kind::Pair { send } => {
                 let send = me.requests().slot(*send as usize).expect("the pair's send");
                 self.cancel_receive(me, &slot.operation);
-                if let Kind::Send { target } = send.content().kind
+                if let Kind::Send { target, .. } = send.content().kind
                     && target != u32::MAX
                 {
                     self.cancel_send(me, target, &send.operation);

@@ -22,7 +22,7 @@ use crate::endpoint::Endpoint;
 use crate::engine::Engine;
 use crate::matching::{Envelope, Holds, Queue};
 use crate::remote::{FarReceive, FarSend};
-use crate::requests::Work;
+use crate::requests::{PartitionedMessage, Work, WorkDescription};
 use crate::signal::Signal;
 use core::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -162,6 +162,11 @@ impl Bits {
         })
     }
 
+    /// Returns how many of the first `length` are not there.
+    fn missing(&self, length: u32) -> u32 {
+        length - self.0.iter().map(|word| word.load(Ordering::Relaxed).count_ones()).sum::<u32>().min(length)
+    }
+
     fn clear(&self) {
         self.0.iter().for_each(|word| word.store(0, Ordering::Relaxed));
     }
@@ -282,6 +287,8 @@ struct Sending {
     partitions: u32,
     /// The parts that are ready in this round.
     ready: Bits,
+    /// The receiver in the job, and the tag.
+    to: Option<(u32, i32)>,
 }
 
 impl Sending {
@@ -315,6 +322,14 @@ impl Work for Sending {
             return far.advance(waiter);
         }
         self.side().is_none_or(|side| side.finished.watch(waiter))
+    }
+
+    fn is_known_complete(&self) -> bool {
+        self.far.is_none() && self.side().is_none_or(|side| side.finished.is_set())
+    }
+
+    fn describe(&self) -> WorkDescription {
+        describe("MPI_Psend_init", true, self.to, self.partitions, self.ready.missing(self.partitions))
     }
 
     fn leave(&self, waiter: &'static Thread) {
@@ -357,12 +372,25 @@ impl Work for Sending {
     }
 }
 
+fn describe(
+    made_by: &str,
+    is_send: bool,
+    peer: Option<(u32, i32)>,
+    partitions: u32,
+    not_ready: u32,
+) -> WorkDescription {
+    let message = peer.map(|(world, tag)| PartitionedMessage { is_send, world, tag, partitions, not_ready });
+    WorkDescription { made_by: made_by.into(), message, ..WorkDescription::default() }
+}
+
 /// The request of `MPI_Precv_init`.
 struct Receiving {
     /// None for `MPI_PROC_NULL`, and from a rank of another node process.
     link: Option<Arc<Link>>,
     far: Option<Arc<FarReceive>>,
     partitions: u32,
+    /// The sender in the job, and the tag.
+    from: Option<(u32, i32)>,
 }
 
 impl Receiving {
@@ -392,6 +420,14 @@ impl Work for Receiving {
             return far.advance(waiter);
         }
         self.side().is_none_or(|side| side.finished.watch(waiter))
+    }
+
+    fn is_known_complete(&self) -> bool {
+        self.far.is_none() && self.side().is_none_or(|side| side.finished.is_set())
+    }
+
+    fn describe(&self) -> WorkDescription {
+        describe("MPI_Precv_init", false, self.from, self.partitions, 0)
     }
 
     fn leave(&self, waiter: &'static Thread) {
@@ -468,7 +504,8 @@ impl Engine {
             }
             Some((rank, None)) => far = Some(FarSend::new(self, me, rank, envelope, parts)),
         }
-        let work = Sending { link, far, partitions, ready: Bits::new(partitions) };
+        let to = target.map(|rank| (rank, envelope.tag()));
+        let work = Sending { link, far, partitions, ready: Bits::new(partitions), to };
         me.requests().create_work(Arc::new(work), comm, false)
     }
 
@@ -492,7 +529,8 @@ impl Engine {
             }
             Some((_, envelope)) => far = Some(FarReceive::new(self, me, envelope, parts)),
         }
-        me.requests().create_work(Arc::new(Receiving { link, far, partitions }), comm, false)
+        let from = from.map(|(rank, envelope)| (rank, envelope.tag()));
+        me.requests().create_work(Arc::new(Receiving { link, far, partitions, from }), comm, false)
     }
 
     /// Says that parts of an active partitioned send may be read.

@@ -88,10 +88,48 @@ pub trait Work: Send + Sync {
     fn abandon(&self) -> bool {
         true
     }
+    /// Tells whether it is complete, as far as one can see without doing anything for it.
+    fn is_known_complete(&self) -> bool {
+        false
+    }
+    /// Says what it is, for reports: which call made it and what that waits for.
+    fn describe(&self) -> WorkDescription {
+        WorkDescription::default()
+    }
     /// Returns itself, for calls that concern one kind of work only.
     fn as_any(&self) -> Option<&dyn Any> {
         None
     }
+}
+
+/// What a report says of work.
+#[derive(Clone, Debug, Default)]
+pub struct WorkDescription {
+    /// The call that made it; may be empty.
+    pub made_by: String,
+    /// The blocking form's name, for a collective operation.
+    pub collective: Option<String>,
+    /// Its root.
+    pub root: Option<u32>,
+    /// The message of a partitioned operation.
+    pub message: Option<PartitionedMessage>,
+    /// What it is, in words, for everything else.
+    pub words: String,
+}
+
+/// What a partitioned operation sends or receives.
+#[derive(Clone, Copy, Debug)]
+pub struct PartitionedMessage {
+    /// Whether it sends.
+    pub is_send: bool,
+    /// The other rank in the job.
+    pub world: u32,
+    /// The tag.
+    pub tag: i32,
+    /// How many parts there are.
+    pub partitions: u32,
+    /// How many of them the sender has not made ready, as far as it is the rank's own to do so.
+    pub not_ready: u32,
 }
 
 /// How a request ended.
@@ -174,6 +212,9 @@ pub(crate) enum Recipe {
 pub(crate) enum Kind {
     Send {
         target: u32,
+        /// For reports, as is the mode.
+        tag: i32,
+        mode: Mode,
     },
     Receive,
     /// A receive, and the index of the slot of the send that belongs to it.

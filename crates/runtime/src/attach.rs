@@ -11,7 +11,7 @@ use crate::pmi::{self, Launcher};
 use crate::starter::Starter;
 use core::ffi::{c_int, c_void};
 use std::sync::OnceLock;
-use weft_base::job::{HANDOVER, Job, Name, Named, RankState, Report, Secret, Spawn};
+use weft_base::job::{HANDOVER, Job, Name, Named, Report, Secret, Spawn};
 use weft_base::{say, settings, site};
 use weft_mpi::process::{INITIALIZED, Process};
 use weft_pmi::environment;
@@ -193,11 +193,10 @@ fn overflowed(address: usize, stack_pointer: usize) -> Option<(usize, usize)> {
 }
 
 /// Says what the rank is doing.
-fn describe() -> Report {
+fn describe(in_full: bool) -> Report {
     let process = Process::any();
-    let state = crate::threads::describe_alive(process.main_thread);
-    let place = crate::findings::place_of(process.main_thread);
-    Report::Ranks { ranks: vec![RankState { rank: process.world_rank, state, place }] }
+    let (rank, thread) = (process.world_rank, process.main_thread);
+    Report::Ranks { ranks: vec![crate::threads::state_of(rank, thread, in_full)] }
 }
 
 impl weft_mpi::host::Host for Attached {

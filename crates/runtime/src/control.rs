@@ -71,13 +71,13 @@ impl Control {
     /// Answers requests until `mpirun` is gone; then ends the process at once.
     pub fn serve(
         &'static self,
-        mut describe: impl FnMut() -> Report + Send + 'static,
+        mut describe: impl FnMut(bool) -> Report + Send + 'static,
     ) -> std::io::Result<()> {
         let serve = move || {
             let mut incoming = self.incoming.lock().unwrap_or_else(PoisonError::into_inner);
             while let Some(request) = next(&mut incoming) {
                 match request.map(wishes::answered) {
-                    Ok(Some(Request::DescribeRanks)) => self.send(&describe()),
+                    Ok(Some(Request::DescribeRanks { in_full })) => self.send(&describe(in_full)),
                     Ok(Some(Request::Census { round })) => {
                         let rest = weft_sched::rest_or_tell();
                         let rest = rest.map(|rest| (rest.mark, rest.traffic.sent, rest.traffic.received));

@@ -136,7 +136,9 @@ impl Held {
             description,
         }));
         JOB.store(core::ptr::from_ref(held).cast_mut(), Ordering::Release);
-        control.serve(|| held.describe()).map_err(|error| format!("cannot start a thread: {error}"))?;
+        control
+            .serve(|in_full| held.describe(in_full))
+            .map_err(|error| format!("cannot start a thread: {error}"))?;
         limits::check_threads(held.own.len() as u32, threads::uses_kernel_scheduler())?;
         let setup = weft_diagnose::Setup {
             fd: control.fd(),
@@ -347,26 +349,24 @@ impl Held {
             return;
         }
         self.claim_end();
-        self.control.send(&Report::Deadlock { ranks: self.states() });
+        self.control.send(&Report::Deadlock { ranks: self.states(true) });
         flush();
         leave_at_once(125)
     }
 
-    fn states(&self) -> Vec<RankState> {
-        let state = |rank: u32| match self.phases[rank as usize].load(Ordering::Acquire) {
-            phase::LOADING => "is being loaded".to_owned(),
-            phase::ENDED => "has ended".into(),
-            _ => weft_sched::thread_of(rank).map_or_else(String::new, threads::describe),
+    fn states(&self, in_full: bool) -> Vec<RankState> {
+        let state = |&rank: &u32| match self.phases[rank as usize].load(Ordering::Acquire) {
+            phase::LOADING => RankState::plain(rank, "is being loaded"),
+            phase::ENDED => RankState::plain(rank, "has ended"),
+            _ => match weft_sched::thread_of(rank) {
+                Some(thread) => threads::state_of(rank, thread, in_full),
+                None => RankState::plain(rank, ""),
+            },
         };
-        let place = |rank: u32| match self.phases[rank as usize].load(Ordering::Acquire) {
-            phase::STARTED => weft_sched::thread_of(rank).and_then(findings::place_of),
-            _ => None,
-        };
-        let state = |&rank: &u32| RankState { rank, state: state(rank), place: place(rank) };
         self.own.iter().map(state).collect()
     }
 
-    fn describe(&self) -> Report {
-        Report::Ranks { ranks: self.states() }
+    fn describe(&self, in_full: bool) -> Report {
+        Report::Ranks { ranks: self.states(in_full) }
     }
 }

@@ -120,7 +120,7 @@ impl Launcher {
 const CAUSE: std::time::Duration = std::time::Duration::from_secs(1);
 
 impl Starter for Launcher {
-    fn watch(&'static self, _describe: fn() -> Report) -> std::io::Result<()> {
+    fn watch(&'static self, _describe: fn(bool) -> Report) -> std::io::Result<()> {
         let socket = self.client.watch()?;
         let watch = move || {
             socket.wait();

@@ -14,7 +14,7 @@ pub trait Starter: Send + Sync {
     ///
     /// # Errors
     /// There is no thread for that.
-    fn watch(&'static self, describe: fn() -> Report) -> std::io::Result<()>;
+    fn watch(&'static self, describe: fn(bool) -> Report) -> std::io::Result<()>;
 
     /// Passes on what has happened.
     fn report(&self, report: &Report);
@@ -46,7 +46,7 @@ pub trait Starter: Send + Sync {
 }
 
 impl Starter for Control {
-    fn watch(&'static self, describe: fn() -> Report) -> std::io::Result<()> {
+    fn watch(&'static self, describe: fn(bool) -> Report) -> std::io::Result<()> {
         // Asks to be ended with whoever started it, which need not be mpirun itself.
         weft_sys::process::end_with_parent();
         self.serve(describe)

@@ -2,8 +2,9 @@
 #![allow(unsafe_code)] // Waits for the end of the process in a thread that must not go on.
 
 use std::sync::OnceLock;
-use weft_base::job::Job;
+use weft_base::job::{Job, RankState};
 use weft_base::settings;
+use weft_mpi::process::Process;
 use weft_sched::{Config, Life, Scheduler, Thread};
 use weft_sys::cpu;
 
@@ -93,17 +94,37 @@ pub fn overflowed(address: usize, stack_pointer: usize) -> Option<(usize, usize)
     (is_overflow && !stack.is_empty()).then_some((stack.start, stack.len()))
 }
 
-/// Says what a rank's thread is doing.
-pub fn describe(thread: &'static Thread) -> String {
+/// Says what a rank is doing whose own thread this is; `in_full`, if it waits for ever, all that is known of that.
+pub fn state_of(rank: u32, thread: &'static Thread, in_full: bool) -> RankState {
+    let place = crate::findings::place_of(thread);
+    let mut state = RankState { rank, state: describe(thread), place, waits: None };
+    let process: *const Process = thread.process().cast();
+    // SAFETY: null, or a process, which lives for ever.
+    if in_full && let Some(process) = unsafe { process.as_ref() } {
+        let waits = |thread: &&'static Thread| !thread.is_running() && !thread.call().is_empty();
+        let own = Some(thread).filter(|_| thread.life() != Life::Ended);
+        let others = weft_sched::foreign_threads_of(rank).into_iter().filter(|t| !core::ptr::eq(*t, thread));
+        let threads: Vec<_> = own.into_iter().chain(others).filter(waits).collect();
+        let mut knowledge = weft_mpi::waiting::describe(process, &threads);
+        if let Some(first) = knowledge.calls.first_mut().filter(|_| own.is_some()) {
+            first.place.clone_from(&state.place);
+        }
+        state.waits = Some(Box::new(knowledge));
+    }
+    state
+}
+
+/// Says what a rank's thread is doing. The record of a program's own first thread is never begun.
+fn describe(thread: &'static Thread) -> String {
     match thread.life() {
-        Life::New => "is being loaded".into(),
+        Life::New if thread.call().is_empty() => "is being loaded".into(),
         Life::Ended => "has ended".into(),
-        Life::Alive => describe_alive(thread),
+        Life::New | Life::Alive => describe_alive(thread),
     }
 }
 
 /// Says what a rank's thread is doing that is there.
-pub fn describe_alive(thread: &'static Thread) -> String {
+fn describe_alive(thread: &'static Thread) -> String {
     let call = thread.call();
     match (thread.is_running(), call.is_empty()) {
         (true, true) => "runs, and has called no MPI function yet".into(),

@@ -110,6 +110,12 @@ pub fn is_crowded() -> bool {
     BELONGING.load(Ordering::Relaxed) as i32 > ROOM.load(Ordering::Relaxed) || crate::idle::is_crowded()
 }
 
+/// Returns the foreign threads that belong to a rank.
+pub fn foreign_threads_of(rank: u32) -> Vec<&'static Thread> {
+    let all = ALL.lock().clone();
+    all.into_iter().filter(|thread| thread.life() == Life::Alive && thread.rank() == rank).collect()
+}
+
 /// Tells whether a foreign thread belongs to a rank.
 pub(crate) fn any_belong() -> bool {
     BELONGING.load(Ordering::SeqCst) > 0

@@ -4,7 +4,7 @@
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
 use core::ops::Range;
-use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use weft_base::settings::SPIN_US;
 use weft_sync::prefetch;
@@ -20,6 +20,9 @@ use crate::worker::Worker;
 
 /// The rank number of a thread that belongs to no rank.
 pub const NO_RANK: u32 = u32::MAX;
+
+/// How many words of a call's arguments a thread notes.
+pub const ARGUMENTS: usize = 7;
 
 /// One thread of control that calls the library: a rank's own thread, or a foreign thread of a rank.
 ///
@@ -46,6 +49,7 @@ pub struct Thread {
     call: AtomicPtr<&'static str>,
     /// Where the `errno` of the thread is that has this record.
     errno: AtomicPtr<c_int>,
+    arguments: [AtomicU64; ARGUMENTS],
     life: AtomicU8,
     /// Odd while a thread without worker sleeps in the kernel; counts on at each change.
     sleeps: AtomicU32,
@@ -96,6 +100,7 @@ impl Thread {
             process: AtomicPtr::default(),
             call: AtomicPtr::new((&raw const NO_CALL).cast_mut()),
             errno: AtomicPtr::default(),
+            arguments: [const { AtomicU64::new(0) }; ARGUMENTS],
             life: AtomicU8::new(Life::New as u8),
             sleeps: AtomicU32::new(0),
             stack: [AtomicUsize::new(0), AtomicUsize::new(0)],
@@ -148,6 +153,11 @@ impl Thread {
     pub fn call(&self) -> &'static str {
         // SAFETY: only `&'static &'static str` are stored.
         unsafe { *self.call.load(Ordering::Relaxed) }
+    }
+
+    /// Returns the words that [`begin_call_with`] noted last; they belong to the present call only if that notes any.
+    pub fn arguments(&self) -> [u64; ARGUMENTS] {
+        core::array::from_fn(|i| self.arguments[i].load(Ordering::Relaxed))
     }
 
     /// Returns the address of what [`Thread::set_call`] noted.
@@ -303,6 +313,20 @@ pub fn current() -> &'static Thread {
 pub fn begin_call(name: &'static &'static str) -> errno::Kept {
     let me = current();
     me.set_call(name);
+    // SAFETY: the calling thread has bound itself to the record that `current` returns.
+    unsafe { errno::keep_at(me.errno.load(Ordering::Relaxed)) }
+}
+
+/// As [`begin_call`], and notes words of the call's arguments, for reports: some plain stores. The first word is in the cache
+/// line of what every call writes, the others are in the next one.
+#[inline(always)]
+pub fn begin_call_with<const N: usize>(name: &'static &'static str, words: [u64; N]) -> errno::Kept {
+    const { assert!(N <= ARGUMENTS) };
+    let me = current();
+    me.set_call(name);
+    for (place, word) in me.arguments.iter().zip(words) {
+        place.store(word, Ordering::Relaxed);
+    }
     // SAFETY: the calling thread has bound itself to the record that `current` returns.
     unsafe { errno::keep_at(me.errno.load(Ordering::Relaxed)) }
 }

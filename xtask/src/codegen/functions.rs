@@ -4,6 +4,7 @@
 //! hands an error to `entry`. It decides nothing.
 
 use super::constants::handle_kind;
+use super::noted;
 use crate::Result;
 use crate::api::{Api, Parameter, Procedure};
 use std::collections::BTreeMap;
@@ -195,7 +196,7 @@ fn call(procedure: &Procedure, large: bool, module: &str, arguments: &[Argument]
         };
         format!("if entry::is_checking() {{\n{call}}}\n")
     });
-    format!("let _errno = entry::begin(&\"{name}\");\n{check}{call}{end}")
+    format!("let _errno = {};\n{check}{call}{end}", noted::begin(procedure, &name))
 }
 
 /// Returns the function that stands before a collective operation in checking mode, and how many arguments it lacks.
@@ -287,7 +288,7 @@ fn object_uses(object: &str, name: &str) -> bool {
     object.contains(&format!("({name})")) || object.contains(&format!("({name},"))
 }
 
-fn rust_parameter(name: &str) -> String {
+pub(super) fn rust_parameter(name: &str) -> String {
     let name = name.to_lowercase();
     if RESERVED.contains(&name.as_str()) { format!("{name}_") } else { name }
 }

@@ -3,6 +3,7 @@
 mod constants;
 mod functions;
 mod header;
+mod noted;
 mod status;
 
 use crate::Result;

@@ -27,7 +27,8 @@ unsafe extern "C" fn PMPI_Allgather(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Allgather");
+    let _errno =
+        entry::begin_with(&"MPI_Allgather", [comm.0 as u64, u64::MAX, recvcount as u64, recvtype.0 as u64]);
     if entry::is_checking() {
         weft_mpi::collective_checks::allgather(
             "MPI_Allgather",
@@ -74,7 +75,8 @@ unsafe extern "C" fn PMPI_Allgather_c(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Allgather_c");
+    let _errno =
+        entry::begin_with(&"MPI_Allgather_c", [comm.0 as u64, u64::MAX, recvcount as u64, recvtype.0 as u64]);
     if entry::is_checking() {
         weft_mpi::collective_checks::allgather(
             "MPI_Allgather_c",
@@ -224,7 +226,7 @@ unsafe extern "C" fn PMPI_Allgatherv(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Allgatherv");
+    let _errno = entry::begin_with(&"MPI_Allgatherv", [comm.0 as u64, u64::MAX, u64::MAX, recvtype.0 as u64]);
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -278,7 +280,8 @@ unsafe extern "C" fn PMPI_Allgatherv_c(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Allgatherv_c");
+    let _errno =
+        entry::begin_with(&"MPI_Allgatherv_c", [comm.0 as u64, u64::MAX, u64::MAX, recvtype.0 as u64]);
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -446,7 +449,8 @@ unsafe extern "C" fn PMPI_Allreduce(
     op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Allreduce");
+    let _errno =
+        entry::begin_with(&"MPI_Allreduce", [comm.0 as u64, u64::MAX, count as u64, datatype.0 as u64]);
     if entry::is_checking() {
         weft_mpi::collective_checks::allreduce(
             "MPI_Allreduce",
@@ -472,7 +476,8 @@ unsafe extern "C" fn PMPI_Allreduce_c(
     op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Allreduce_c");
+    let _errno =
+        entry::begin_with(&"MPI_Allreduce_c", [comm.0 as u64, u64::MAX, count as u64, datatype.0 as u64]);
     if entry::is_checking() {
         weft_mpi::collective_checks::allreduce(
             "MPI_Allreduce_c",
@@ -576,7 +581,8 @@ unsafe extern "C" fn PMPI_Alltoall(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Alltoall");
+    let _errno =
+        entry::begin_with(&"MPI_Alltoall", [comm.0 as u64, u64::MAX, recvcount as u64, recvtype.0 as u64]);
     if entry::is_checking() {
         weft_mpi::collective_checks::alltoall(
             "MPI_Alltoall",
@@ -623,7 +629,8 @@ unsafe extern "C" fn PMPI_Alltoall_c(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Alltoall_c");
+    let _errno =
+        entry::begin_with(&"MPI_Alltoall_c", [comm.0 as u64, u64::MAX, recvcount as u64, recvtype.0 as u64]);
     if entry::is_checking() {
         weft_mpi::collective_checks::alltoall(
             "MPI_Alltoall_c",
@@ -774,7 +781,7 @@ unsafe extern "C" fn PMPI_Alltoallv(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Alltoallv");
+    let _errno = entry::begin_with(&"MPI_Alltoallv", [comm.0 as u64, u64::MAX, u64::MAX, recvtype.0 as u64]);
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -831,7 +838,8 @@ unsafe extern "C" fn PMPI_Alltoallv_c(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Alltoallv_c");
+    let _errno =
+        entry::begin_with(&"MPI_Alltoallv_c", [comm.0 as u64, u64::MAX, u64::MAX, recvtype.0 as u64]);
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -1010,7 +1018,7 @@ unsafe extern "C" fn PMPI_Alltoallw(
     recvtypes: *const Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Alltoallw");
+    let _errno = entry::begin_with(&"MPI_Alltoallw", [comm.0 as u64, u64::MAX, u64::MAX, u64::MAX]);
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -1057,7 +1065,7 @@ unsafe extern "C" fn PMPI_Alltoallw_c(
     recvtypes: *const Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Alltoallw_c");
+    let _errno = entry::begin_with(&"MPI_Alltoallw_c", [comm.0 as u64, u64::MAX, u64::MAX, u64::MAX]);
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -1196,7 +1204,7 @@ unsafe extern "C" fn PMPI_Alltoallw_init_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Barrier(comm: abi::Comm) -> c_int {
-    let _errno = entry::begin(&"MPI_Barrier");
+    let _errno = entry::begin_with(&"MPI_Barrier", [comm.0 as u64]);
     if entry::is_checking() {
         weft_mpi::collective_checks::barrier("MPI_Barrier", comm);
     }
@@ -1227,7 +1235,8 @@ unsafe extern "C" fn PMPI_Bcast(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Bcast");
+    let _errno =
+        entry::begin_with(&"MPI_Bcast", [comm.0 as u64, root as u64, count as u64, datatype.0 as u64]);
     if entry::is_checking() {
         weft_mpi::collective_checks::bcast("MPI_Bcast", buffer, Count::from(count), datatype, root, comm);
     }
@@ -1243,7 +1252,8 @@ unsafe extern "C" fn PMPI_Bcast_c(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Bcast_c");
+    let _errno =
+        entry::begin_with(&"MPI_Bcast_c", [comm.0 as u64, root as u64, count as u64, datatype.0 as u64]);
     if entry::is_checking() {
         weft_mpi::collective_checks::bcast("MPI_Bcast_c", buffer, count, datatype, root, comm);
     }
@@ -1325,7 +1335,7 @@ unsafe extern "C" fn PMPI_Exscan(
     op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Exscan");
+    let _errno = entry::begin_with(&"MPI_Exscan", [comm.0 as u64, u64::MAX, count as u64, datatype.0 as u64]);
     if entry::is_checking() {
         weft_mpi::collective_checks::exscan(
             "MPI_Exscan",
@@ -1351,7 +1361,8 @@ unsafe extern "C" fn PMPI_Exscan_c(
     op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Exscan_c");
+    let _errno =
+        entry::begin_with(&"MPI_Exscan_c", [comm.0 as u64, u64::MAX, count as u64, datatype.0 as u64]);
     if entry::is_checking() {
         weft_mpi::collective_checks::exscan("MPI_Exscan_c", sendbuf, recvbuf, count, datatype, op, comm);
     }
@@ -1440,7 +1451,8 @@ unsafe extern "C" fn PMPI_Gather(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Gather");
+    let _errno =
+        entry::begin_with(&"MPI_Gather", [comm.0 as u64, root as u64, sendcount as u64, sendtype.0 as u64]);
     if entry::is_checking() {
         weft_mpi::collective_checks::gather(
             "MPI_Gather",
@@ -1490,7 +1502,8 @@ unsafe extern "C" fn PMPI_Gather_c(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Gather_c");
+    let _errno =
+        entry::begin_with(&"MPI_Gather_c", [comm.0 as u64, root as u64, sendcount as u64, sendtype.0 as u64]);
     if entry::is_checking() {
         weft_mpi::collective_checks::gather(
             "MPI_Gather_c",
@@ -1648,7 +1661,7 @@ unsafe extern "C" fn PMPI_Gatherv(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Gatherv");
+    let _errno = entry::begin_with(&"MPI_Gatherv", [comm.0 as u64, root as u64, u64::MAX, recvtype.0 as u64]);
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -1705,7 +1718,8 @@ unsafe extern "C" fn PMPI_Gatherv_c(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Gatherv_c");
+    let _errno =
+        entry::begin_with(&"MPI_Gatherv_c", [comm.0 as u64, root as u64, u64::MAX, recvtype.0 as u64]);
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -3404,7 +3418,8 @@ unsafe extern "C" fn PMPI_Reduce(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Reduce");
+    let _errno =
+        entry::begin_with(&"MPI_Reduce", [comm.0 as u64, root as u64, count as u64, datatype.0 as u64]);
     if entry::is_checking() {
         weft_mpi::collective_checks::reduce(
             "MPI_Reduce",
@@ -3439,7 +3454,8 @@ unsafe extern "C" fn PMPI_Reduce_c(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Reduce_c");
+    let _errno =
+        entry::begin_with(&"MPI_Reduce_c", [comm.0 as u64, root as u64, count as u64, datatype.0 as u64]);
     if entry::is_checking() {
         weft_mpi::collective_checks::reduce(
             "MPI_Reduce_c",
@@ -3575,7 +3591,8 @@ unsafe extern "C" fn PMPI_Reduce_scatter(
     op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Reduce_scatter");
+    let _errno =
+        entry::begin_with(&"MPI_Reduce_scatter", [comm.0 as u64, u64::MAX, u64::MAX, datatype.0 as u64]);
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -3613,7 +3630,8 @@ unsafe extern "C" fn PMPI_Reduce_scatter_c(
     op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Reduce_scatter_c");
+    let _errno =
+        entry::begin_with(&"MPI_Reduce_scatter_c", [comm.0 as u64, u64::MAX, u64::MAX, datatype.0 as u64]);
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -3651,7 +3669,10 @@ unsafe extern "C" fn PMPI_Reduce_scatter_block(
     op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Reduce_scatter_block");
+    let _errno = entry::begin_with(
+        &"MPI_Reduce_scatter_block",
+        [comm.0 as u64, u64::MAX, recvcount as u64, datatype.0 as u64],
+    );
     if entry::is_checking() {
         weft_mpi::collective_checks::reduce_scatter_block(
             "MPI_Reduce_scatter_block",
@@ -3683,7 +3704,10 @@ unsafe extern "C" fn PMPI_Reduce_scatter_block_c(
     op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Reduce_scatter_block_c");
+    let _errno = entry::begin_with(
+        &"MPI_Reduce_scatter_block_c",
+        [comm.0 as u64, u64::MAX, recvcount as u64, datatype.0 as u64],
+    );
     if entry::is_checking() {
         weft_mpi::collective_checks::reduce_scatter_block(
             "MPI_Reduce_scatter_block_c",
@@ -3871,7 +3895,7 @@ unsafe extern "C" fn PMPI_Scan(
     op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Scan");
+    let _errno = entry::begin_with(&"MPI_Scan", [comm.0 as u64, u64::MAX, count as u64, datatype.0 as u64]);
     if entry::is_checking() {
         weft_mpi::collective_checks::scan(
             "MPI_Scan",
@@ -3897,7 +3921,7 @@ unsafe extern "C" fn PMPI_Scan_c(
     op: abi::Op,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Scan_c");
+    let _errno = entry::begin_with(&"MPI_Scan_c", [comm.0 as u64, u64::MAX, count as u64, datatype.0 as u64]);
     if entry::is_checking() {
         weft_mpi::collective_checks::scan("MPI_Scan_c", sendbuf, recvbuf, count, datatype, op, comm);
     }
@@ -3986,7 +4010,8 @@ unsafe extern "C" fn PMPI_Scatter(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Scatter");
+    let _errno =
+        entry::begin_with(&"MPI_Scatter", [comm.0 as u64, root as u64, recvcount as u64, recvtype.0 as u64]);
     if entry::is_checking() {
         weft_mpi::collective_checks::scatter(
             "MPI_Scatter",
@@ -4036,7 +4061,10 @@ unsafe extern "C" fn PMPI_Scatter_c(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Scatter_c");
+    let _errno = entry::begin_with(
+        &"MPI_Scatter_c",
+        [comm.0 as u64, root as u64, recvcount as u64, recvtype.0 as u64],
+    );
     if entry::is_checking() {
         weft_mpi::collective_checks::scatter(
             "MPI_Scatter_c",
@@ -4194,7 +4222,8 @@ unsafe extern "C" fn PMPI_Scatterv(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Scatterv");
+    let _errno =
+        entry::begin_with(&"MPI_Scatterv", [comm.0 as u64, root as u64, recvcount as u64, recvtype.0 as u64]);
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -4251,7 +4280,10 @@ unsafe extern "C" fn PMPI_Scatterv_c(
     root: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Scatterv_c");
+    let _errno = entry::begin_with(
+        &"MPI_Scatterv_c",
+        [comm.0 as u64, root as u64, recvcount as u64, recvtype.0 as u64],
+    );
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {

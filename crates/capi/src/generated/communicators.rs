@@ -37,7 +37,7 @@ unsafe extern "C" fn PMPI_Comm_compare(comm1: abi::Comm, comm2: abi::Comm, resul
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_create(comm: abi::Comm, group: abi::Group, newcomm: *mut abi::Comm) -> c_int {
-    let _errno = entry::begin(&"MPI_Comm_create");
+    let _errno = entry::begin_with(&"MPI_Comm_create", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::splitting::comm_create(comm, group, Out::new(newcomm)) };
     entry::finish("MPI_Comm_create", result, || Object::Communicator(comm))
@@ -74,7 +74,7 @@ unsafe extern "C" fn PMPI_Comm_create_group(
     tag: c_int,
     newcomm: *mut abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Comm_create_group");
+    let _errno = entry::begin_with(&"MPI_Comm_create_group", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::from_groups::comm_create_group(comm, group, tag, Out::new(newcomm)) };
     entry::finish("MPI_Comm_create_group", result, || Object::Communicator(comm))
@@ -109,7 +109,7 @@ unsafe extern "C" fn PMPI_Comm_delete_attr(comm: abi::Comm, comm_keyval: c_int) 
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_dup(comm: abi::Comm, newcomm: *mut abi::Comm) -> c_int {
-    let _errno = entry::begin(&"MPI_Comm_dup");
+    let _errno = entry::begin_with(&"MPI_Comm_dup", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::duplication::comm_dup(comm, Out::new(newcomm)) };
     entry::finish("MPI_Comm_dup", result, || Object::Communicator(comm))
@@ -121,7 +121,7 @@ unsafe extern "C" fn PMPI_Comm_dup_with_info(
     info: abi::Info,
     newcomm: *mut abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Comm_dup_with_info");
+    let _errno = entry::begin_with(&"MPI_Comm_dup_with_info", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::duplication::comm_dup_with_info(comm, info, Out::new(newcomm)) };
     entry::finish("MPI_Comm_dup_with_info", result, || Object::Communicator(comm))
@@ -286,7 +286,7 @@ unsafe extern "C" fn PMPI_Comm_split(
     key: c_int,
     newcomm: *mut abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Comm_split");
+    let _errno = entry::begin_with(&"MPI_Comm_split", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::splitting::comm_split(comm, color, key, Out::new(newcomm)) };
     entry::finish("MPI_Comm_split", result, || Object::Communicator(comm))
@@ -300,7 +300,7 @@ unsafe extern "C" fn PMPI_Comm_split_type(
     info: abi::Info,
     newcomm: *mut abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Comm_split_type");
+    let _errno = entry::begin_with(&"MPI_Comm_split_type", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::split_type::comm_split_type(comm, split_type, key, info, Out::new(newcomm)) };
@@ -528,7 +528,7 @@ unsafe extern "C" fn PMPI_Intercomm_create(
     tag: c_int,
     newintercomm: *mut abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Intercomm_create");
+    let _errno = entry::begin_with(&"MPI_Intercomm_create", [local_comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::intercommunicators::intercomm_create(
@@ -597,7 +597,7 @@ unsafe extern "C" fn PMPI_Intercomm_merge(
     high: c_int,
     newintracomm: *mut abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Intercomm_merge");
+    let _errno = entry::begin_with(&"MPI_Intercomm_merge", [intercomm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::intercommunicators::intercomm_merge(intercomm, high, Out::new(newintracomm)) };

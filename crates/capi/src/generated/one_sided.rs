@@ -304,7 +304,7 @@ unsafe extern "C" fn PMPI_Win_allocate(
     baseptr: *mut c_void,
     win: *mut abi::Win,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Win_allocate");
+    let _errno = entry::begin_with(&"MPI_Win_allocate", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::windows::win_allocate(size, Count::from(disp_unit), info, comm, baseptr, Out::new(win))
@@ -321,7 +321,7 @@ unsafe extern "C" fn PMPI_Win_allocate_c(
     baseptr: *mut c_void,
     win: *mut abi::Win,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Win_allocate_c");
+    let _errno = entry::begin_with(&"MPI_Win_allocate_c", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::windows::win_allocate(size, disp_unit as Count, info, comm, baseptr, Out::new(win))
@@ -338,7 +338,7 @@ unsafe extern "C" fn PMPI_Win_allocate_shared(
     baseptr: *mut c_void,
     win: *mut abi::Win,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Win_allocate_shared");
+    let _errno = entry::begin_with(&"MPI_Win_allocate_shared", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::windows::win_allocate_shared(
@@ -362,7 +362,7 @@ unsafe extern "C" fn PMPI_Win_allocate_shared_c(
     baseptr: *mut c_void,
     win: *mut abi::Win,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Win_allocate_shared_c");
+    let _errno = entry::begin_with(&"MPI_Win_allocate_shared_c", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::windows::win_allocate_shared(size, disp_unit as Count, info, comm, baseptr, Out::new(win))
@@ -391,7 +391,7 @@ unsafe extern "C" fn PMPI_Win_create(
     comm: abi::Comm,
     win: *mut abi::Win,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Win_create");
+    let _errno = entry::begin_with(&"MPI_Win_create", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::windows::win_create(base, size, Count::from(disp_unit), info, comm, Out::new(win))
@@ -408,7 +408,7 @@ unsafe extern "C" fn PMPI_Win_create_c(
     comm: abi::Comm,
     win: *mut abi::Win,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Win_create_c");
+    let _errno = entry::begin_with(&"MPI_Win_create_c", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::windows::win_create(base, size, disp_unit as Count, info, comm, Out::new(win)) };
@@ -417,7 +417,7 @@ unsafe extern "C" fn PMPI_Win_create_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_create_dynamic(info: abi::Info, comm: abi::Comm, win: *mut abi::Win) -> c_int {
-    let _errno = entry::begin(&"MPI_Win_create_dynamic");
+    let _errno = entry::begin_with(&"MPI_Win_create_dynamic", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::windows::win_create_dynamic(info, comm, Out::new(win)) };
     entry::finish("MPI_Win_create_dynamic", result, || Object::Communicator(comm))

@@ -26,7 +26,10 @@ unsafe extern "C" fn PMPI_Bsend(
     tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Bsend");
+    let _errno = entry::begin_with(
+        &"MPI_Bsend",
+        [comm.0 as u64, entry::pair(dest, tag), count as u64, datatype.0 as u64],
+    );
     let result = weft_mpi::point_to_point::bsend(buf, Count::from(count), datatype, dest, tag, comm);
     entry::finish("MPI_Bsend", result, || Object::Communicator(comm))
 }
@@ -40,7 +43,10 @@ unsafe extern "C" fn PMPI_Bsend_c(
     tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Bsend_c");
+    let _errno = entry::begin_with(
+        &"MPI_Bsend_c",
+        [comm.0 as u64, entry::pair(dest, tag), count as u64, datatype.0 as u64],
+    );
     let result = weft_mpi::point_to_point::bsend(buf, count, datatype, dest, tag, comm);
     entry::finish("MPI_Bsend_c", result, || Object::Communicator(comm))
 }
@@ -664,7 +670,7 @@ unsafe extern "C" fn PMPI_Mprobe(
     message: *mut abi::Message,
     status: *mut Status,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Mprobe");
+    let _errno = entry::begin_with(&"MPI_Mprobe", [comm.0 as u64, entry::pair(source, tag)]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::probes::mprobe(source, tag, comm, Out::new(message), Out::new(status)) };
     entry::finish("MPI_Mprobe", result, || Object::Communicator(comm))
@@ -703,7 +709,7 @@ unsafe extern "C" fn PMPI_Mrecv_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Probe(source: c_int, tag: c_int, comm: abi::Comm, status: *mut Status) -> c_int {
-    let _errno = entry::begin(&"MPI_Probe");
+    let _errno = entry::begin_with(&"MPI_Probe", [comm.0 as u64, entry::pair(source, tag)]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::probes::probe(source, tag, comm, Out::new(status)) };
     entry::finish("MPI_Probe", result, || Object::Communicator(comm))
@@ -719,7 +725,10 @@ unsafe extern "C" fn PMPI_Recv(
     comm: abi::Comm,
     status: *mut Status,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Recv");
+    let _errno = entry::begin_with(
+        &"MPI_Recv",
+        [comm.0 as u64, entry::pair(source, tag), count as u64, datatype.0 as u64],
+    );
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::recv(buf, Count::from(count), datatype, source, tag, comm, Out::new(status))
@@ -737,7 +746,10 @@ unsafe extern "C" fn PMPI_Recv_c(
     comm: abi::Comm,
     status: *mut Status,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Recv_c");
+    let _errno = entry::begin_with(
+        &"MPI_Recv_c",
+        [comm.0 as u64, entry::pair(source, tag), count as u64, datatype.0 as u64],
+    );
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::point_to_point::recv(buf, count, datatype, source, tag, comm, Out::new(status)) };
@@ -881,7 +893,10 @@ unsafe extern "C" fn PMPI_Rsend(
     tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Rsend");
+    let _errno = entry::begin_with(
+        &"MPI_Rsend",
+        [comm.0 as u64, entry::pair(dest, tag), count as u64, datatype.0 as u64],
+    );
     let result = weft_mpi::point_to_point::rsend(buf, Count::from(count), datatype, dest, tag, comm);
     entry::finish("MPI_Rsend", result, || Object::Communicator(comm))
 }
@@ -895,7 +910,10 @@ unsafe extern "C" fn PMPI_Rsend_c(
     tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Rsend_c");
+    let _errno = entry::begin_with(
+        &"MPI_Rsend_c",
+        [comm.0 as u64, entry::pair(dest, tag), count as u64, datatype.0 as u64],
+    );
     let result = weft_mpi::point_to_point::rsend(buf, count, datatype, dest, tag, comm);
     entry::finish("MPI_Rsend_c", result, || Object::Communicator(comm))
 }
@@ -953,7 +971,10 @@ unsafe extern "C" fn PMPI_Send(
     tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Send");
+    let _errno = entry::begin_with(
+        &"MPI_Send",
+        [comm.0 as u64, entry::pair(dest, tag), count as u64, datatype.0 as u64],
+    );
     let result = weft_mpi::point_to_point::send(buf, Count::from(count), datatype, dest, tag, comm);
     entry::finish("MPI_Send", result, || Object::Communicator(comm))
 }
@@ -967,7 +988,10 @@ unsafe extern "C" fn PMPI_Send_c(
     tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Send_c");
+    let _errno = entry::begin_with(
+        &"MPI_Send_c",
+        [comm.0 as u64, entry::pair(dest, tag), count as u64, datatype.0 as u64],
+    );
     let result = weft_mpi::point_to_point::send(buf, count, datatype, dest, tag, comm);
     entry::finish("MPI_Send_c", result, || Object::Communicator(comm))
 }
@@ -1031,7 +1055,18 @@ unsafe extern "C" fn PMPI_Sendrecv(
     comm: abi::Comm,
     status: *mut Status,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Sendrecv");
+    let _errno = entry::begin_with(
+        &"MPI_Sendrecv",
+        [
+            comm.0 as u64,
+            entry::pair(source, recvtag),
+            recvcount as u64,
+            recvtype.0 as u64,
+            entry::pair(dest, sendtag),
+            sendcount as u64,
+            sendtype.0 as u64,
+        ],
+    );
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::sendrecv(
@@ -1081,7 +1116,18 @@ unsafe extern "C" fn PMPI_Sendrecv_c(
     comm: abi::Comm,
     status: *mut Status,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Sendrecv_c");
+    let _errno = entry::begin_with(
+        &"MPI_Sendrecv_c",
+        [
+            comm.0 as u64,
+            entry::pair(source, recvtag),
+            recvcount as u64,
+            recvtype.0 as u64,
+            entry::pair(dest, sendtag),
+            sendcount as u64,
+            sendtype.0 as u64,
+        ],
+    );
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::sendrecv(
@@ -1128,7 +1174,18 @@ unsafe extern "C" fn PMPI_Sendrecv_replace(
     comm: abi::Comm,
     status: *mut Status,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Sendrecv_replace");
+    let _errno = entry::begin_with(
+        &"MPI_Sendrecv_replace",
+        [
+            comm.0 as u64,
+            entry::pair(source, recvtag),
+            count as u64,
+            datatype.0 as u64,
+            entry::pair(dest, sendtag),
+            count as u64,
+            datatype.0 as u64,
+        ],
+    );
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::sendrecv_replace(
@@ -1163,7 +1220,18 @@ unsafe extern "C" fn PMPI_Sendrecv_replace_c(
     comm: abi::Comm,
     status: *mut Status,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Sendrecv_replace_c");
+    let _errno = entry::begin_with(
+        &"MPI_Sendrecv_replace_c",
+        [
+            comm.0 as u64,
+            entry::pair(source, recvtag),
+            count as u64,
+            datatype.0 as u64,
+            entry::pair(dest, sendtag),
+            count as u64,
+            datatype.0 as u64,
+        ],
+    );
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::point_to_point::sendrecv_replace(
@@ -1260,7 +1328,10 @@ unsafe extern "C" fn PMPI_Ssend(
     tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Ssend");
+    let _errno = entry::begin_with(
+        &"MPI_Ssend",
+        [comm.0 as u64, entry::pair(dest, tag), count as u64, datatype.0 as u64],
+    );
     let result = weft_mpi::point_to_point::ssend(buf, Count::from(count), datatype, dest, tag, comm);
     entry::finish("MPI_Ssend", result, || Object::Communicator(comm))
 }
@@ -1274,7 +1345,10 @@ unsafe extern "C" fn PMPI_Ssend_c(
     tag: c_int,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Ssend_c");
+    let _errno = entry::begin_with(
+        &"MPI_Ssend_c",
+        [comm.0 as u64, entry::pair(dest, tag), count as u64, datatype.0 as u64],
+    );
     let result = weft_mpi::point_to_point::ssend(buf, count, datatype, dest, tag, comm);
     entry::finish("MPI_Ssend_c", result, || Object::Communicator(comm))
 }
@@ -1445,7 +1519,7 @@ unsafe extern "C" fn PMPI_Testsome(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Wait(request: *mut abi::Request, status: *mut Status) -> c_int {
-    let _errno = entry::begin(&"MPI_Wait");
+    let _errno = entry::begin_with(&"MPI_Wait", [request.addr() as u64, 1]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::requests::wait(Out::new(request), Out::new(status)) };
     entry::finish("MPI_Wait", result, || Object::None)
@@ -1457,7 +1531,7 @@ unsafe extern "C" fn PMPI_Waitall(
     array_of_requests: *mut abi::Request,
     array_of_statuses: *mut Status,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Waitall");
+    let _errno = entry::begin_with(&"MPI_Waitall", [array_of_requests.addr() as u64, count as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::requests::waitall(count, Out::new(array_of_requests), Out::new(array_of_statuses))
@@ -1472,7 +1546,7 @@ unsafe extern "C" fn PMPI_Waitany(
     index: *mut c_int,
     status: *mut Status,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Waitany");
+    let _errno = entry::begin_with(&"MPI_Waitany", [array_of_requests.addr() as u64, count as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::requests::waitany(count, Out::new(array_of_requests), Out::new(index), Out::new(status))
@@ -1488,7 +1562,7 @@ unsafe extern "C" fn PMPI_Waitsome(
     array_of_indices: *mut c_int,
     array_of_statuses: *mut Status,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Waitsome");
+    let _errno = entry::begin_with(&"MPI_Waitsome", [array_of_requests.addr() as u64, incount as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::requests::waitsome(

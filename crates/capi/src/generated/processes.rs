@@ -40,7 +40,7 @@ unsafe extern "C" fn PMPI_Comm_accept(
     comm: abi::Comm,
     newcomm: *mut abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Comm_accept");
+    let _errno = entry::begin_with(&"MPI_Comm_accept", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::ports::comm_accept(In::new(port_name), info, root, comm, Out::new(newcomm)) };
@@ -55,7 +55,7 @@ unsafe extern "C" fn PMPI_Comm_connect(
     comm: abi::Comm,
     newcomm: *mut abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Comm_connect");
+    let _errno = entry::begin_with(&"MPI_Comm_connect", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
         unsafe { weft_mpi::ports::comm_connect(In::new(port_name), info, root, comm, Out::new(newcomm)) };
@@ -105,7 +105,7 @@ unsafe extern "C" fn PMPI_Comm_spawn(
     intercomm: *mut abi::Comm,
     array_of_errcodes: *mut c_int,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Comm_spawn");
+    let _errno = entry::begin_with(&"MPI_Comm_spawn", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::spawning::comm_spawn(
@@ -134,7 +134,7 @@ unsafe extern "C" fn PMPI_Comm_spawn_multiple(
     intercomm: *mut abi::Comm,
     array_of_errcodes: *mut c_int,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Comm_spawn_multiple");
+    let _errno = entry::begin_with(&"MPI_Comm_spawn_multiple", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::spawning::comm_spawn_multiple(

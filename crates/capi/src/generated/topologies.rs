@@ -39,7 +39,7 @@ unsafe extern "C" fn PMPI_Cart_create(
     reorder: c_int,
     comm_cart: *mut abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Cart_create");
+    let _errno = entry::begin_with(&"MPI_Cart_create", [comm_old.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::topologies::cart_create(
@@ -116,7 +116,7 @@ unsafe extern "C" fn PMPI_Cart_sub(
     remain_dims: *const c_int,
     newcomm: *mut abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Cart_sub");
+    let _errno = entry::begin_with(&"MPI_Cart_sub", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe { weft_mpi::topologies::cart_sub(comm, In::new(remain_dims), Out::new(newcomm)) };
     entry::finish("MPI_Cart_sub", result, || Object::Communicator(comm))
@@ -150,7 +150,7 @@ unsafe extern "C" fn PMPI_Dist_graph_create(
     reorder: c_int,
     comm_dist_graph: *mut abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Dist_graph_create");
+    let _errno = entry::begin_with(&"MPI_Dist_graph_create", [comm_old.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::distributed_graphs::dist_graph_create(
@@ -181,7 +181,7 @@ unsafe extern "C" fn PMPI_Dist_graph_create_adjacent(
     reorder: c_int,
     comm_dist_graph: *mut abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Dist_graph_create_adjacent");
+    let _errno = entry::begin_with(&"MPI_Dist_graph_create_adjacent", [comm_old.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::distributed_graphs::dist_graph_create_adjacent(
@@ -255,7 +255,7 @@ unsafe extern "C" fn PMPI_Graph_create(
     reorder: c_int,
     comm_graph: *mut abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Graph_create");
+    let _errno = entry::begin_with(&"MPI_Graph_create", [comm_old.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
         weft_mpi::topologies::graph_create(
@@ -882,7 +882,10 @@ unsafe extern "C" fn PMPI_Neighbor_allgather(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Neighbor_allgather");
+    let _errno = entry::begin_with(
+        &"MPI_Neighbor_allgather",
+        [comm.0 as u64, u64::MAX, recvcount as u64, recvtype.0 as u64],
+    );
     if entry::is_checking() {
         weft_mpi::collective_checks::neighbor_allgather(
             "MPI_Neighbor_allgather",
@@ -929,7 +932,10 @@ unsafe extern "C" fn PMPI_Neighbor_allgather_c(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Neighbor_allgather_c");
+    let _errno = entry::begin_with(
+        &"MPI_Neighbor_allgather_c",
+        [comm.0 as u64, u64::MAX, recvcount as u64, recvtype.0 as u64],
+    );
     if entry::is_checking() {
         weft_mpi::collective_checks::neighbor_allgather(
             "MPI_Neighbor_allgather_c",
@@ -1079,7 +1085,8 @@ unsafe extern "C" fn PMPI_Neighbor_allgatherv(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Neighbor_allgatherv");
+    let _errno =
+        entry::begin_with(&"MPI_Neighbor_allgatherv", [comm.0 as u64, u64::MAX, u64::MAX, recvtype.0 as u64]);
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -1133,7 +1140,10 @@ unsafe extern "C" fn PMPI_Neighbor_allgatherv_c(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Neighbor_allgatherv_c");
+    let _errno = entry::begin_with(
+        &"MPI_Neighbor_allgatherv_c",
+        [comm.0 as u64, u64::MAX, u64::MAX, recvtype.0 as u64],
+    );
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -1302,7 +1312,10 @@ unsafe extern "C" fn PMPI_Neighbor_alltoall(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Neighbor_alltoall");
+    let _errno = entry::begin_with(
+        &"MPI_Neighbor_alltoall",
+        [comm.0 as u64, u64::MAX, recvcount as u64, recvtype.0 as u64],
+    );
     if entry::is_checking() {
         weft_mpi::collective_checks::neighbor_alltoall(
             "MPI_Neighbor_alltoall",
@@ -1349,7 +1362,10 @@ unsafe extern "C" fn PMPI_Neighbor_alltoall_c(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Neighbor_alltoall_c");
+    let _errno = entry::begin_with(
+        &"MPI_Neighbor_alltoall_c",
+        [comm.0 as u64, u64::MAX, recvcount as u64, recvtype.0 as u64],
+    );
     if entry::is_checking() {
         weft_mpi::collective_checks::neighbor_alltoall(
             "MPI_Neighbor_alltoall_c",
@@ -1500,7 +1516,8 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallv(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Neighbor_alltoallv");
+    let _errno =
+        entry::begin_with(&"MPI_Neighbor_alltoallv", [comm.0 as u64, u64::MAX, u64::MAX, recvtype.0 as u64]);
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -1557,7 +1574,10 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallv_c(
     recvtype: Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Neighbor_alltoallv_c");
+    let _errno = entry::begin_with(
+        &"MPI_Neighbor_alltoallv_c",
+        [comm.0 as u64, u64::MAX, u64::MAX, recvtype.0 as u64],
+    );
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -1736,7 +1756,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallw(
     recvtypes: *const Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Neighbor_alltoallw");
+    let _errno = entry::begin_with(&"MPI_Neighbor_alltoallw", [comm.0 as u64, u64::MAX, u64::MAX, u64::MAX]);
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
@@ -1783,7 +1803,8 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallw_c(
     recvtypes: *const Datatype,
     comm: abi::Comm,
 ) -> c_int {
-    let _errno = entry::begin(&"MPI_Neighbor_alltoallw_c");
+    let _errno =
+        entry::begin_with(&"MPI_Neighbor_alltoallw_c", [comm.0 as u64, u64::MAX, u64::MAX, u64::MAX]);
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {

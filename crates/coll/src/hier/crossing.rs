@@ -792,6 +792,11 @@ impl Pending {
         over
     }
 
+    /// See [`crate::Pending::is_over`].
+    pub fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
     /// See [`crate::Pending::leave`].
     pub fn leave(&self) {
         // Registered or not: a look without a waiter says that it is to be registered again, and leaves it there.
