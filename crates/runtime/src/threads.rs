@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use weft_base::job::{Job, RankState};
 use weft_base::settings;
 use weft_mpi::process::Process;
-use weft_sched::{Config, Life, Scheduler, Thread};
+use weft_sched::{Config, Life, Place, Scheduler, Thread};
 use weft_sys::cpu;
 
 /// The processors this process may use: those of threads that ranks create, which must not stay where their
@@ -102,12 +102,19 @@ pub fn state_of(rank: u32, thread: &'static Thread, in_full: bool) -> RankState 
     // SAFETY: null, or a process, which lives for ever.
     if in_full && let Some(process) = unsafe { process.as_ref() } {
         let waits = |thread: &&'static Thread| !thread.is_running() && !thread.call().is_empty();
-        let own = Some(thread).filter(|_| thread.life() != Life::Ended);
+        let outside = if thread.is_running() { thread.place_outside() } else { None };
+        let own = Some(thread).filter(|thread| thread.life() != Life::Ended && waits(thread));
         let others = weft_sched::foreign_threads_of(rank).into_iter().filter(|t| !core::ptr::eq(*t, thread));
         let threads: Vec<_> = own.into_iter().chain(others).filter(waits).collect();
         let mut knowledge = weft_mpi::waiting::describe(process, &threads);
         if let Some(first) = knowledge.calls.first_mut().filter(|_| own.is_some()) {
             first.place.clone_from(&state.place);
+        }
+        for other in knowledge.calls.iter_mut().filter(|_| outside.is_some()) {
+            other.call = match outside {
+                Some(Place::Join(_)) => format!("pthread_join for its thread, which waits in {}", other.call),
+                _ => format!("{} (in a thread; its own waits outside of MPI)", other.call),
+            };
         }
         state.waits = Some(Box::new(knowledge));
     }
@@ -126,10 +133,26 @@ fn describe(thread: &'static Thread) -> String {
 /// Says what a rank's thread is doing that is there.
 fn describe_alive(thread: &'static Thread) -> String {
     let call = thread.call();
+    if thread.is_running()
+        && let Some(place) = thread.place_outside()
+    {
+        return describe_outside(place);
+    }
     match (thread.is_running(), call.is_empty()) {
         (true, true) => "runs, and has called no MPI function yet".into(),
         (true, false) => format!("runs; its last MPI call is {call}"),
         (false, true) => "waits for its turn to run".into(),
         (false, false) => format!("waits in {call}"),
+    }
+}
+
+/// Says what a thread does that sleeps outside of the library.
+fn describe_outside(place: Place) -> String {
+    match place {
+        Place::Join(Some(thread)) if !thread.is_running() && !thread.call().is_empty() => {
+            format!("waits in pthread_join for its thread, which waits in {}", thread.call())
+        }
+        Place::Join(_) => "waits in pthread_join for its thread".into(),
+        Place::Futex => "waits outside of MPI, at a lock or for another thread".into(),
     }
 }

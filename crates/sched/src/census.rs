@@ -16,16 +16,16 @@
 //! that found something.
 //!
 //! A process whose program created its threads without the library's knowledge ([`count_all_threads`]) rests only if
-//! every one of them sleeps here.
+//! every one of them sleeps here, or [outside](crate::outside) where nothing but this process can wake it.
 
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use weft_sys::process;
+use std::collections::HashSet;
 
 use crate::foreign;
 use crate::idle;
+use crate::outside::Outside;
 use crate::pool::{Pool, pool};
 use crate::thread::{Life, Thread};
-use crate::worker::Worker;
 
 /// What the source has sent to other processes and received from them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -106,6 +106,8 @@ struct Census {
     switches: Vec<u32>,
     /// For each thread without a worker which sleep it is in.
     sleeps: Vec<(*const Thread, u32)>,
+    /// Who sleeps outside of the library.
+    outside: Outside,
     /// How many polls found something.
     found: u64,
     traffic: Traffic,
@@ -122,8 +124,12 @@ pub(crate) fn is_deadlock(pool: &'static Pool) -> bool {
 
 /// Tells whether this process rests.
 pub fn rest() -> Option<Rest> {
+    resting().map(|census| census.rest())
+}
+
+fn resting() -> Option<Census> {
     let (first, second) = (census(pool(), true)?, census(pool(), true)?);
-    (first == second).then(|| Rest { mark: first.mark(), traffic: first.traffic })
+    (first == second).then_some(first)
 }
 
 /// Says that the process rests, if somebody wants to know.
@@ -142,40 +148,82 @@ fn call(pointer: *mut (), rest: Rest) {
 }
 
 impl Census {
-    fn mark(&self) -> u64 {
-        let mut mark = Fnv(0xcbf2_9ce4_8422_2325);
-        core::hash::Hash::hash(self, &mut mark);
-        mark.0
+    fn rest(&self) -> Rest {
+        Rest { mark: mark(self), traffic: self.traffic }
+    }
+
+    /// Returns another number after anything has happened in the library.
+    fn inner_mark(&self) -> u64 {
+        mark(&(&self.switches, &self.sleeps, self.found, self.traffic))
     }
 }
 
-/// Takes a census, with or without the threads that only the kernel knows; `None` if a worker or a thread of a rank does not rest, or if others are announced who could wake one.
+fn mark(of: &impl core::hash::Hash) -> u64 {
+    let mut mark = Fnv(0xcbf2_9ce4_8422_2325);
+    of.hash(&mut mark);
+    mark.0
+}
+
+/// Takes a census, with or without the threads that only the kernel knows; `None` if a worker or a thread of a rank does not
+/// rest, or if others are announced who could wake one.
 fn census(pool: Option<&'static Pool>, with_unknown: bool) -> Option<Census> {
     if EXPECTED.load(Ordering::SeqCst) != 0 {
         return None;
     }
-    let rest = |worker: &Worker| (worker.is_asleep() && worker.nothing_waits()).then(|| worker.switches());
     if pool.is_some_and(|pool| pool.alive() == 0) {
         return None;
     }
-    let workers = pool.map_or(&[][..], Pool::all_workers);
-    let switches = workers.iter().map(rest).collect::<Option<Vec<u32>>>()?;
+    let mut outside = Outside::default();
+    // Kernel threads that need no further look, and ranks that sleep outside of the library on a worker.
+    let mut known = HashSet::new();
+    let mut outsiders = Vec::new();
+    let mut switches = Vec::new();
+    for worker in pool.map_or(&[][..], Pool::all_workers) {
+        let id = worker.kernel_thread.load(Ordering::Relaxed);
+        if !worker.nothing_waits() {
+            return None;
+        }
+        if !worker.is_asleep() {
+            outsiders.push(core::ptr::from_ref(worker.running()?));
+            if !outside.add(id) {
+                return None;
+            }
+        }
+        known.insert(id);
+        switches.push(worker.switches());
+    }
     let mut sleeps = Vec::new();
-    for thread in pool.iter().flat_map(|pool| pool.threads()).filter(|thread| thread.life() == Life::Alive) {
-        if !thread.on_workers {
-            sleeps.push((core::ptr::from_ref(thread), thread.sleep()?));
-        } else if thread.is_running() {
+    for thread in pool.iter().flat_map(|pool| pool.threads()) {
+        if thread.life() != Life::Alive {
+            known.insert(thread.kernel_thread());
+        } else if thread.on_workers {
             // A rank that is being created makes itself runnable soon.
+            if thread.is_running() && !outsiders.contains(&core::ptr::from_ref(thread)) {
+                return None;
+            }
+            known.insert(thread.kernel_thread());
+        } else if let Some(sleep) = thread.sleep() {
+            sleeps.push((core::ptr::from_ref(thread), sleep));
+            known.insert(thread.kernel_thread());
+        } else if !outside.add(thread.kernel_thread()) {
             return None;
         }
     }
-    let known = if COUNTS_THREADS.load(Ordering::SeqCst) {
-        foreign::all_sleeps(&mut sleeps);
-        let all = || process::threads_not_named(idle::OWN_THREADS);
-        !sleeps.is_empty() && (!with_unknown || sleeps.len() == all())
-    } else {
-        foreign::sleeps(&mut sleeps)
-    };
+    if COUNTS_THREADS.load(Ordering::SeqCst) {
+        foreign::all_sleeps(&mut sleeps, &mut known);
+        // Threads that only the kernel knows cost more to look at.
+        if (with_unknown || sleeps.is_empty()) && !outside.add_others(|id| known.contains(&id)) {
+            return None;
+        }
+    } else if !foreign::sleeps(&mut sleeps, &mut known, &mut outside) {
+        return None;
+    } else if !outside.is_empty() {
+        // The first thread of the process only waits for the ranks' end.
+        let first = std::process::id();
+        if !outside.add_own(first) || !outside.add_others(|id| id == first || known.contains(&id)) {
+            return None;
+        }
+    }
     let traffic = match idle::source() {
         Some(source) => source.rest()?,
         None => Traffic::default(),
@@ -183,7 +231,7 @@ fn census(pool: Option<&'static Pool>, with_unknown: bool) -> Option<Census> {
     // In this order: a poll that was under way at the moment in question, and is over by now, has been counted.
     let is_quiet = POLLING.load(Ordering::SeqCst) == 0;
     let found = FOUND.load(Ordering::SeqCst);
-    (known && is_quiet).then_some(Census { switches, sleeps, found, traffic })
+    (is_quiet && outside.is_certain()).then_some(Census { switches, sleeps, outside, found, traffic })
 }
 
 /// A hash that is the same for the same census.
@@ -237,8 +285,7 @@ impl Watch {
         if ASKED_AGAIN.swap(false, Ordering::SeqCst) {
             self.reported = None;
         }
-        // Threads that only the kernel knows cost more to count.
-        let now = census(pool(), false).map(|census| census.mark());
+        let now = census(pool(), false).map(|census| census.inner_mark());
         let before = core::mem::replace(&mut self.last, now);
         if now.is_none() || now != before {
             self.every = LOOKS;
@@ -248,9 +295,9 @@ impl Watch {
             return;
         }
         self.every = (2 * self.every).clamp(LOOKS, MOST_LOOKS);
-        if let Some(rest) = rest().filter(|rest| Some(rest.mark) == now) {
-            self.reported = Some(rest.mark);
-            report(rest);
+        if let Some(census) = resting().filter(|census| Some(census.inner_mark()) == now) {
+            self.reported = now;
+            report(census.rest());
         }
     }
 }

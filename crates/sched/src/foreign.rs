@@ -2,11 +2,13 @@
 #![allow(unsafe_code)] // A thread-exit hook of the C library gets the thread's record as a pointer.
 
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use std::collections::HashSet;
 use std::sync::OnceLock;
 
 use weft_sync::Lock;
 
 use crate::context;
+use crate::outside::Outside;
 use crate::thread::{Life, NO_RANK, Thread};
 
 /// Records of threads that ended, for reuse. A late wake-up of the old owner is an early return for the new one.
@@ -121,21 +123,39 @@ pub(crate) fn any_belong() -> bool {
     BELONGING.load(Ordering::SeqCst) > 0
 }
 
-/// Adds the sleeps of all threads that are in one, whoever they belong to.
-pub(crate) fn all_sleeps(found: &mut Vec<(*const Thread, u32)>) {
-    let all = ALL.lock().clone();
-    found.extend(all.into_iter().filter_map(|thread| Some((core::ptr::from_ref(thread), thread.sleep()?))));
+/// Returns the thread of this number.
+pub(crate) fn with_kernel_thread(id: u32) -> Option<&'static Thread> {
+    ALL.lock().iter().copied().find(|thread| thread.kernel_thread() == id)
 }
 
-/// Adds the sleep each foreign thread that belongs to a rank is in. Returns false if one does not sleep, or is only
-/// announced so far.
-pub(crate) fn sleeps(found: &mut Vec<(*const Thread, u32)>) -> bool {
+/// Adds the sleeps of all threads that are in one, whoever they belong to.
+pub(crate) fn all_sleeps(found: &mut Vec<(*const Thread, u32)>, known: &mut HashSet<u32>) {
+    let all = ALL.lock().clone();
+    for thread in all {
+        if let Some(sleep) = thread.sleep() {
+            found.push((thread, sleep));
+            known.insert(thread.kernel_thread());
+        }
+    }
+}
+
+/// Adds the sleep each foreign thread that belongs to a rank is in, here or outside of the library. Returns false if one does
+/// not sleep, or is only announced so far.
+pub(crate) fn sleeps(
+    found: &mut Vec<(*const Thread, u32)>,
+    known: &mut HashSet<u32>,
+    outside: &mut Outside,
+) -> bool {
     let all = ALL.lock().clone();
     let belonging = BELONGING.load(Ordering::SeqCst);
     let mut seen = 0;
     for thread in all.into_iter().filter(|thread| thread.life() == Life::Alive) {
-        let Some(sleep) = thread.sleep() else { return false };
-        found.push((thread, sleep));
+        if let Some(sleep) = thread.sleep() {
+            found.push((thread, sleep));
+            known.insert(thread.kernel_thread());
+        } else if !outside.add(thread.kernel_thread()) {
+            return false;
+        }
         seen += 1;
     }
     seen == belonging

@@ -61,9 +61,6 @@ pub trait Source: Sync {
     }
 }
 
-/// How the names of the library's own threads begin.
-pub(crate) const OWN_THREADS: &str = "weft-";
-
 static SOURCE: OnceLock<&'static dyn Source> = OnceLock::new();
 /// Other processes need the cores.
 static CROWDED: AtomicBool = AtomicBool::new(false);

@@ -35,6 +35,8 @@ mod limits;
 #[cfg(not(loom))]
 mod monitor;
 #[cfg(not(loom))]
+mod outside;
+#[cfg(not(loom))]
 mod pool;
 #[cfg(not(loom))]
 mod stacks;
@@ -51,6 +53,8 @@ pub use census::{Rest, Traffic, count_all_threads, on_rest, rest, rest_or_tell, 
 pub use foreign::{announce, any_announced, foreign_threads_of, inherit, withdraw};
 #[cfg(not(loom))]
 pub use idle::{Source, has_source, late_wakes, set_source};
+#[cfg(not(loom))]
+pub use outside::Place;
 #[cfg(not(loom))]
 pub use pool::{
     Config, Scheduler, allow_executable_stacks, expect_events, finish_current_rank, home_worker,

@@ -93,6 +93,7 @@ impl Seen {
 pub(crate) fn run(pool: &'static Pool) -> ! {
     let mut seen = Vec::new();
     let mut reported = false;
+    let mut ticks = 0u32;
     loop {
         let all_asleep =
             |pool: &Pool| pool.asleep.load(Ordering::SeqCst) as usize >= pool.all_workers().len();
@@ -114,6 +115,12 @@ pub(crate) fn run(pool: &'static Pool) -> ! {
         }
         std::thread::sleep(TICK);
         tick(pool, &mut seen);
+        ticks += 1;
+        // A rank that sleeps outside of the library keeps its worker.
+        if ticks.is_multiple_of(TICKS_OF_CENSUS) && !reported && wants_report() && census::is_deadlock(pool) {
+            reported = true;
+            report();
+        }
     }
 }
 
@@ -131,6 +138,7 @@ pub(crate) fn watch(pool: &'static Pool) -> ! {
 
 /// How often threads that fall asleep without telling are looked at.
 const CENSUS: Duration = Duration::from_millis(200);
+const TICKS_OF_CENSUS: u32 = (CENSUS.as_millis() / TICK.as_millis()) as u32;
 
 fn wants_report() -> bool {
     !REPORT.load(Ordering::Acquire).is_null()

@@ -51,6 +51,8 @@ pub struct Thread {
     errno: AtomicPtr<c_int>,
     arguments: [AtomicU64; ARGUMENTS],
     life: AtomicU8,
+    /// The kernel's number of the thread that has this record; of a rank on workers, of the one that was made for it.
+    kernel_thread: AtomicU32,
     /// Odd while a thread without worker sleeps in the kernel; counts on at each change.
     sleeps: AtomicU32,
     stack: [AtomicUsize; 2],
@@ -102,6 +104,7 @@ impl Thread {
             errno: AtomicPtr::default(),
             arguments: [const { AtomicU64::new(0) }; ARGUMENTS],
             life: AtomicU8::new(Life::New as u8),
+            kernel_thread: AtomicU32::new(0),
             sleeps: AtomicU32::new(0),
             stack: [AtomicUsize::new(0), AtomicUsize::new(0)],
             errands: Errands::default(),
@@ -122,6 +125,7 @@ impl Thread {
     /// Makes this the record of the calling thread.
     pub(crate) fn bind(&self) {
         self.errno.store(errno::address(), Ordering::Relaxed);
+        self.kernel_thread.store(weft_sys::process::kernel_thread_id(), Ordering::Relaxed);
         context::set_current(core::ptr::from_ref(self).cast());
     }
 
@@ -163,6 +167,11 @@ impl Thread {
     /// Returns the address of what [`Thread::set_call`] noted.
     pub fn call_address(&self) -> usize {
         self.call.load(Ordering::Relaxed) as usize
+    }
+
+    /// Returns the kernel's number of the thread that bound itself to this record last.
+    pub(crate) fn kernel_thread(&self) -> u32 {
+        self.kernel_thread.load(Ordering::Relaxed)
     }
 
     /// Returns the addresses of the thread's stack, the guard below it included. Empty if unknown.

@@ -13,3 +13,4 @@ pub mod memory;
 pub mod process;
 pub mod shared;
 pub mod socket;
+pub mod tasks;
