@@ -61,7 +61,7 @@ impl Work for Generalized {
     }
 
     fn describe(&self) -> WorkDescription {
-        let words = "MPI_Grequest_complete for it".into();
+        let words = "which MPI_Grequest_complete ends".into();
         WorkDescription { made_by: "MPI_Grequest_start".into(), words, ..WorkDescription::default() }
     }
 

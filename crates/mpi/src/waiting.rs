@@ -155,7 +155,7 @@ impl Teller {
                 let halves =
                     [message(self, 4, true).map(Want::Send), message(self, 1, true).map(Want::Receive)];
                 waiting.wants.extend(halves.into_iter().flatten());
-                self.forget_done(&mut waiting.wants);
+                self.forget_done(&words, &mut waiting.wants);
             }
             Form::Requests => self.requests(words[0], words[1], &mut waiting),
             Form::Collective => {
@@ -183,9 +183,12 @@ impl Teller {
     }
 
     /// Of a call that sends and receives, leaves what is not done: the receive if it is still posted.
-    fn forget_done(&self, wants: &mut Vec<Want>) {
+    /// A short send is done when the call begins.
+    fn forget_done(&self, words: &[u64], wants: &mut Vec<Want>) {
         let Some(messages) = self.process.messages.get() else { return };
         let (_, (posted, _)) = messages.engine.unmatched(messages.endpoint, usize::MAX);
+        let size = self.process.datatype(abi::Datatype(words[6] as usize)).map_or(u64::MAX, |d| d.size());
+        let is_short = words[5].saturating_mul(size) <= messages.engine.limits().eager;
         let is_posted = |message: &Message| {
             posted.iter().any(|lying| {
                 let local = match message.peer {
@@ -197,7 +200,7 @@ impl Teller {
         };
         wants.retain(|want| match want {
             Want::Receive(message) => is_posted(message),
-            Want::Send(message) => message.peer != Peer::Nobody,
+            Want::Send(message) => message.peer != Peer::Nobody && !is_short,
             _ => true,
         });
     }
@@ -261,7 +264,8 @@ impl Teller {
                         let said = Message { comm, peer, tag: Some(message.tag), data: None };
                         if message.not_ready > 0 {
                             let (missing, all) = (message.not_ready, message.partitions);
-                            note = format!("{missing} of its {all} partitions are not ready");
+                            let verb = if missing == 1 { "is" } else { "are" };
+                            note = format!("{missing} of its {all} partitions {verb} not ready");
                         }
                         if message.is_send { Want::Send(said) } else { Want::Receive(said) }
                     }

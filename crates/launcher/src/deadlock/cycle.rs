@@ -1,7 +1,7 @@
 //! Ranks that wait for each other in a circle.
 
+use super::Job;
 use super::together::{Gathered, gathered};
-use super::{Job, wants};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use weft_base::waiting::{Peer, Waiting, Want};
 
@@ -18,7 +18,10 @@ fn awaited(job: &Job<'_>, rank: u32, waiting: &Waiting, gathered: &Gathered) -> 
     if waiting.any_request && waiting.requests.len() + waiting.more_requests as usize > 1 {
         return found;
     }
-    for want in wants(waiting) {
+    // What a note says is the rank's own to do comes before what others do.
+    let others =
+        waiting.requests.iter().filter(|request| request.note.is_empty()).map(|request| &request.want);
+    for want in waiting.wants.iter().chain(others) {
         match want {
             Want::Receive(message) | Want::Send(message) => {
                 if let Peer::Rank { world, .. } = message.peer {

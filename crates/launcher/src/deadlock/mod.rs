@@ -46,7 +46,15 @@ impl<'a> Job<'a> {
     /// Says briefly what a rank does.
     fn brief(&self, rank: u32) -> String {
         match self.calls(rank).first() {
-            Some(waiting) => format!("waits in {}", waiting.call),
+            Some(waiting) => {
+                let comm = match waiting.wants.as_slice() {
+                    [Want::Collective { comm, .. }] if waiting.call != "MPI_Finalize" => {
+                        format!(" on {}", self.names.brief(*comm))
+                    }
+                    _ => String::new(),
+                };
+                format!("waits in {}{comm}", waiting.call)
+            }
             None => self.ranks.get(&rank).map_or_else(|| "is not known".into(), |state| state.state.clone()),
         }
     }

@@ -101,6 +101,7 @@ pub(super) fn data(data: Option<&(u64, String)>) -> String {
         Some((count, datatype)) if datatype == "bytes" => {
             format!(", {count} byte{}", if *count == 1 { "" } else { "s" })
         }
+        Some((count, datatype)) if datatype.starts_with("a ") => format!(", {count} of {datatype}"),
         Some((count, datatype)) => format!(", {count} {datatype}"),
         None => String::new(),
     }

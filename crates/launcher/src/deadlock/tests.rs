@@ -74,7 +74,7 @@ fn who_has_not_come_to_a_collective_is_named_with_what_it_does() {
          rank 1: waits in MPI_Bcast: on MPI_COMM_WORLD (4 ranks)\n  \
          rank 2: waits in MPI_Recv: from rank 3 with tag 1 on MPI_COMM_WORLD (4 ranks), 1 MPI_INT\n  \
          rank 3: has ended\n  \
-         MPI_COMM_WORLD (4 ranks): rank 1 is in MPI_Bcast; not there: rank 0 (waits in MPI_Barrier), \
+         MPI_COMM_WORLD (4 ranks): rank 1 is in MPI_Bcast; not there: rank 0 (waits in MPI_Barrier on communicator A), \
          rank 2 (waits in MPI_Recv), rank 3 (has ended)\n  \
          communicator A (ranks 0, 2): rank 0 is in MPI_Barrier; not there: rank 2 (waits in MPI_Recv)\n  \
          rank 2 waits for a message from rank 3, which has ended\n"
