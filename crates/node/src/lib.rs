@@ -3,6 +3,7 @@
 //! The state ([`RankState`]) and the functions over it live here, where they are tested; the executable's `main.rs`
 //! exports them under libc's names. A thread finds its rank's state in [`state::current`].
 
+pub mod children;
 pub mod environment;
 pub mod exit;
 pub mod lock;

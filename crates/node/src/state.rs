@@ -1,6 +1,7 @@
 //! The libc state of one rank, and which thread belongs to it.
 #![allow(unsafe_code)] // Hands out `&'static` from a pointer kept in thread-local storage.
 
+use crate::children::Children;
 use crate::environment::Environment;
 use crate::exit::ExitHandlers;
 use crate::lock::Lock;
@@ -24,6 +25,8 @@ pub struct RankState {
     pub environment: Mutex<Environment>,
     /// The variable `environ`.
     pub environ: Shared<*mut *mut c_char>,
+    /// The processes the rank has started.
+    pub children: Mutex<Children>,
     /// Results that libc returns in static buffers.
     pub buffers: Shared<Buffers>,
     /// The locks of libgomp.
@@ -84,25 +87,26 @@ pub fn attach(state: Option<&'static RankState>) {
 }
 
 impl RankState {
-    /// Creates the state a process starts with. `environment` is the rank's own environment; `None` reads the
-    /// process's until the rank first changes a variable.
-    pub fn create(environment: Option<Environment>) -> &'static RankState {
+    /// Creates the state a process starts with. `environment` is the rank's environment; null means the process's.
+    ///
+    /// # Safety
+    /// `environment` is null or a null-terminated array of C strings; both live, unchanged, as long as the process.
+    pub unsafe fn create(environment: *const *mut c_char) -> &'static RankState {
         // SAFETY: `tm` is plain data of integers and a nullable pointer, for which zeros are valid.
         let time = unsafe { core::mem::zeroed() };
         let buffers = Buffers { token: core::ptr::null_mut(), time, text: [0; 128] };
-        let state: &'static RankState = Box::leak(Box::new(RankState {
+        // SAFETY: the caller's promise.
+        let (environment, environ) = unsafe { Environment::create(environment) };
+        Box::leak(Box::new(RankState {
             exit: Mutex::default(),
             random: Mutex::new(Random::default()),
             scan: Mutex::default(),
             options: Shared::new(OptionVariables::default()),
-            environment: Mutex::new(environment.unwrap_or_default()),
-            environ: Shared::new(core::ptr::null_mut()),
+            environment: Mutex::new(environment),
+            environ: Shared::new(environ),
+            children: Mutex::default(),
             buffers: Shared::new(buffers),
             openmp: OpenMpLocks::default(),
-        }));
-        let vector = state.environment.lock().expect("new").vector();
-        // SAFETY: nobody else has seen the state yet.
-        unsafe { *state.environ.get() = vector };
-        state
+        }))
     }
 }

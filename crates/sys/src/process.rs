@@ -1,7 +1,8 @@
 //! Facts about the process and its kernel threads.
 #![allow(unsafe_code)] // Plain system calls, and some that write what they tell.
 
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
 /// Returns the kernel's number of the calling kernel thread. In a rank this is the worker's, and may change at any
@@ -9,6 +10,17 @@ use std::time::Duration;
 pub fn kernel_thread_id() -> u32 {
     // SAFETY: no preconditions.
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
+}
+
+/// Returns a descriptor that becomes readable when a process ends.
+///
+/// # Errors
+/// The system's, for instance because there is no such process.
+pub fn open(process: i32) -> io::Result<OwnedFd> {
+    // SAFETY: passes numbers only.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, process, 0) };
+    // SAFETY: a descriptor that was just made for the caller.
+    if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) }) }
 }
 
 /// Asks the kernel to kill this process when the one that started it ends.

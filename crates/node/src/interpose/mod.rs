@@ -1,5 +1,6 @@
 //! libc's functions as programs see them: the rank's own if the thread belongs to a rank, libc's otherwise.
 
+mod children;
 mod environment;
 mod openmp;
 mod options;
@@ -11,7 +12,6 @@ mod threads;
 use core::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use weft_base::host::{LibraryHooks, NodeHooks, VERSION, Variable};
-use weft_node::environment::Environment;
 use weft_node::{RankState, state};
 
 static LIBRARY: AtomicPtr<LibraryHooks> = AtomicPtr::new(core::ptr::null_mut());
@@ -31,9 +31,8 @@ fn library() -> &'static LibraryHooks {
 pub static NODE_HOOKS: NodeHooks = NodeHooks { version: VERSION, create_rank, attach, variable };
 
 unsafe extern "C" fn create_rank(environment: *const *const c_char) -> *const c_void {
-    // SAFETY: the caller passes null or an array as `from_vector` demands; entries are not written through.
-    let own = (!environment.is_null()).then(|| unsafe { Environment::from_vector(environment.cast()) });
-    core::ptr::from_ref(RankState::create(own)).cast()
+    // SAFETY: the caller passes null or an array as `create` demands; entries are not written through.
+    core::ptr::from_ref(unsafe { RankState::create(environment.cast()) }).cast()
 }
 
 unsafe extern "C" fn attach(rank: *const c_void) {
@@ -110,3 +109,26 @@ macro_rules! replace {
     )*};
 }
 pub(crate) use replace;
+
+/// Defines a function that calls the one of this name behind this executable's: libc's.
+macro_rules! original {
+    ($vis:vis fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)?) => {
+        $vis unsafe fn $name($($argument: $type),*) $(-> $result)? {
+            static CACHE: core::sync::atomic::AtomicPtr<core::ffi::c_void> =
+                core::sync::atomic::AtomicPtr::new(core::ptr::null_mut());
+            const NAME: &core::ffi::CStr =
+                match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                    Ok(name) => name,
+                    Err(_) => panic!("a name has no zero byte"),
+                };
+            type Function = unsafe extern "C" fn($($type),*) $(-> $result)?;
+            // SAFETY: libc's function of this name has this type, and gets the caller's own arguments.
+            unsafe {
+                let function =
+                    core::mem::transmute::<*mut core::ffi::c_void, Function>($crate::interpose::next(&CACHE, NAME));
+                function($($argument),*)
+            }
+        }
+    };
+}
+pub(crate) use original;

@@ -18,10 +18,7 @@ unsafe fn scan(
     (long, long_index): (*const LongOption, *mut c_int),
     (long_only, posix): (bool, bool),
 ) -> c_int {
-    let posixly_correct = posix || {
-        let environment = rank.environment.lock().unwrap_or_else(PoisonError::into_inner);
-        !environment.get(c"POSIXLY_CORRECT").is_null()
-    };
+    let posixly_correct = posix || !super::environment::value(rank, c"POSIXLY_CORRECT").is_null();
     // SAFETY: the caller's vector, string and table; the rank's own variables.
     unsafe {
         let arguments = match usize::try_from(argc) {
