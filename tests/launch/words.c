@@ -88,6 +88,13 @@ int main(int argc, char **argv) {
   if (!strcmp(what, "numbers")) numbers();
   if (!strcmp(what, "tokens")) tokens();
   if (!strcmp(what, "environment")) environment();
+  if (!strcmp(what, "universe")) {
+    int *number, flag;
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_UNIVERSE_SIZE, &number, &flag);
+    char text[20] = "unknown";
+    if (flag) snprintf(text, sizeof text, "%d", *number);
+    printf("%d %s\n", rank, text);
+  }
   if (!strcmp(what, "application")) {
     int *number, flag;
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &number, &flag);

@@ -86,6 +86,9 @@ pub struct Job {
     /// The port where those wait who have spawned the job, if it was spawned.
     #[serde(default)]
     pub parent: Option<String>,
+    /// How many ranks there may be in all, if that is known (`MPI_UNIVERSE_SIZE`).
+    #[serde(default)]
+    pub universe: Option<u32>,
 }
 
 impl Job {

@@ -229,24 +229,14 @@ fn programs(
     nodes
 }
 
-/// Plans processes that hold `per_process` ranks each as threads; `None` for one on each host that holds all ranks there.
-///
-/// # Errors
-/// Says what the ranks of one process cannot have of their own.
+/// Plans processes that hold `per_process` ranks each as threads; `None` for one on each host that holds all ranks there. The
+/// ranks of a process share its working directory, so programs with other directories are in other processes.
 fn holders(
     line: &CommandLine,
     job: &mut job::Job,
     environments: &mut [Environment],
     placed: &Placed,
-) -> Result<Vec<(u32, NodeProcess)>, Stop> {
-    let directory = line.blocks.iter().find_map(|block| block.directory.clone());
-    if let Some(directory) = &directory
-        && line.blocks.iter().any(|block| block.directory.as_ref() != Some(directory))
-    {
-        let why = "ranks that are threads of one process share its directory";
-        let remedy = "give every program the same -wdir, or run them with --ranks-as processes";
-        return Err(Stop::new(crate::USAGE, format!("-wdir {}: {why}; {remedy}", directory.display())));
-    }
+) -> Vec<(u32, NodeProcess)> {
     // What all blocks agree on is the process's environment; what they differ in is each rank's.
     if job.blocks.iter().all(|block| block.environment == job.blocks[0].environment) {
         for block in &mut job.blocks {
@@ -258,21 +248,27 @@ fn holders(
     let mut node_of = vec![0; placed.seats.len()];
     for host in 0..placed.hosts.len() as u32 {
         let here = (0..).zip(&placed.seats).filter(|(_, seat)| seat.host == host);
-        for (held, (rank, _)) in (0..).zip(here) {
-            if held % per_process == 0 {
+        // By directory: the process that has room, and how many ranks it holds.
+        let mut open: BTreeMap<Option<&Path>, (u32, u32)> = BTreeMap::new();
+        for (rank, _) in here {
+            let directory = line.blocks[job.block_of(rank)].directory.as_deref();
+            let (number, held) = open.entry(directory).or_insert((0, per_process));
+            if *held == per_process {
+                (*number, *held) = (nodes.len() as u32, 0);
                 nodes.push((
                     host,
                     NodeProcess {
                         number: nodes.len() as u32,
                         kind: Kind::Threads,
                         environment: 0,
-                        directory: directory.clone(),
+                        directory: directory.map(Path::to_owned),
                         processors: Vec::new(),
                         has_input: false,
                     },
                 ));
             }
-            node_of[rank as usize] = nodes.len() as u32 - 1;
+            *held += 1;
+            node_of[rank as usize] = *number;
         }
     }
     if let Some((_, node)) = nodes.get_mut(node_of.first().copied().unwrap_or(0) as usize) {
@@ -281,7 +277,27 @@ fn holders(
     if nodes.len() > 1 {
         job.node_of = node_of;
     }
-    Ok(nodes)
+    nodes
+}
+
+/// Tells whether programs have different working directories.
+fn have_several_directories(line: &CommandLine) -> bool {
+    line.blocks.windows(2).any(|pair| pair[0].directory != pair[1].directory)
+}
+
+/// Returns how many ranks the hosts of all programs are meant for (`MPI_UNIVERSE_SIZE`), if somebody has said it: their slots,
+/// one where nobody has, or the job's ranks if those are more.
+fn universe(lists: &[Vec<Host>], ranks: u32) -> Option<u32> {
+    let mut slots: BTreeMap<&str, Option<u32>> = BTreeMap::new();
+    for host in lists.iter().flatten() {
+        let known = slots.entry(&host.name).or_default();
+        *known = (*known).max(host.slots);
+    }
+    if slots.values().all(Option::is_none) {
+        return None;
+    }
+    let all = slots.values().fold(0u32, |sum, count| sum.saturating_add(count.unwrap_or(1)));
+    Some(all.clamp(ranks, i32::MAX as u32))
 }
 
 /// Divides node processes by their hosts; hosts without any are left out. Returns the sites and this host's number.
@@ -381,6 +397,7 @@ pub fn plan(line: CommandLine, taken: &[(String, u32)]) -> Result<Plan, Stop> {
         ));
     }
     let placed = place(&line, &lists, &blocks, taken)?;
+    let universe = universe(&lists, blocks.iter().map(|block| block.ranks).sum());
     let hosts = options_of_hosts(&line, &placed);
     let mut job = job::Job {
         version: env!("CARGO_PKG_VERSION").into(),
@@ -396,10 +413,11 @@ pub fn plan(line: CommandLine, taken: &[(String, u32)]) -> Result<Plan, Stop> {
         has_names_afar: false,
         id: number_of_job(),
         parent: None,
+        universe,
     };
     let mut environments = vec![environment];
     let nodes = if reasons.is_empty() {
-        holders(&line, &mut job, &mut environments, &placed)?
+        holders(&line, &mut job, &mut environments, &placed)
     } else {
         programs(&line, &mut job, &mut environments, &placed)
     };
@@ -422,6 +440,11 @@ pub fn plan(line: CommandLine, taken: &[(String, u32)]) -> Result<Plan, Stop> {
         settings.show_changed();
         if !reasons.is_empty() {
             say!("mpirun: ranks are processes, because\n  {}", reasons.join("\n  "));
+        } else if have_several_directories(&line) {
+            say!(
+                "mpirun: ranks are in {} processes, because the ranks of one share its working directory",
+                job.nodes()
+            );
         }
         if is_distant {
             show(&sites, &job);
@@ -472,6 +495,23 @@ fn show(sites: &[Site], job: &job::Job) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_universe_is_what_is_known_of_slots() {
+        let lists = |texts: &[&str]| texts.iter().map(|text| list::parse(text).unwrap()).collect::<Vec<_>>();
+        for (texts, ranks, expected) in [
+            (&["localhost:64"][..], 2, Some(64)),
+            (&["a:4,b:2"], 2, Some(6)),
+            (&["a:4,b"], 2, Some(5)),
+            (&["a:4,b:2"], 9, Some(9)),
+            (&["a,b"], 2, None),
+            (&["a:4", "a:4"], 2, Some(4)),
+            (&["a:4", "b:3,a"], 2, Some(7)),
+        ] {
+            assert_eq!(universe(&lists(texts), ranks), expected, "{texts:?}");
+        }
+        assert_eq!(universe(&[vec![Host::named("here")]], 3), None);
+    }
 
     #[test]
     fn this_host_is_known_by_its_names() {

@@ -154,7 +154,8 @@ pub fn answer(found: Option<*mut c_void>, value: *mut c_void, flag: Out<c_int>) 
     Ok(())
 }
 
-fn predefined(process: &Process, keyval: c_int) -> Option<*mut c_void> {
+/// Returns what a predefined attribute is, which may be nothing; nothing at all for other keys.
+fn predefined(process: &Process, keyval: c_int) -> Option<Option<*mut c_void>> {
     let values = &process.predefined_attributes;
     let (slot, value) = match keyval {
         MPI_TAG_UB => (&values.tag_upper_bound, i32::MAX),
@@ -165,11 +166,14 @@ fn predefined(process: &Process, keyval: c_int) -> Option<*mut c_void> {
             (&values.application_number, crate::host::host().application_number(process.world_rank))
         }
         MPI_LASTUSEDCODE => (&values.last_used_code, process.error_codes.last_used()),
-        MPI_UNIVERSE_SIZE => (&values.universe_size, crate::host::host().universe_size() as i32),
+        MPI_UNIVERSE_SIZE => match crate::host::host().universe_size() {
+            Some(size) => (&values.universe_size, size as i32),
+            None => return Some(None),
+        },
         _ => return None,
     };
     slot.store(value, Ordering::Relaxed);
-    Some(slot.as_ptr().cast())
+    Some(Some(slot.as_ptr().cast()))
 }
 
 /// `MPI_Comm_create_keyval`
@@ -250,7 +254,7 @@ pub fn comm_get_attr(comm: abi::Comm, keyval: c_int, value: *mut c_void, flag: O
     if let Some(found) = predefined(process, keyval) {
         // Of a communicator from a session only the tags are known: there may be no MPI_COMM_WORLD.
         let there = keyval == MPI_TAG_UB || communicator.values.group.origin() == 0;
-        return answer(there.then_some(found), value, flag);
+        return answer(found.filter(|_| there), value, flag);
     }
     communicator.attributes.get(&*process.keyvals.get_in_use(Kind::Communicator, keyval)?, value, flag)
 }

@@ -24,9 +24,9 @@ pub trait Host: Send + Sync {
         0
     }
 
-    /// Returns how many ranks there may be in all (`MPI_UNIVERSE_SIZE`).
-    fn universe_size(&self) -> u32 {
-        self.size()
+    /// Returns how many ranks there may be in all, if that is known (`MPI_UNIVERSE_SIZE`).
+    fn universe_size(&self) -> Option<u32> {
+        None
     }
 
     /// Notes that a rank has called `MPI_Finalize` and has no session left: its end is in order now.

@@ -222,8 +222,8 @@ impl weft_mpi::host::Host for Attached {
         foreign.unwrap_or_else(|| self.job.block_of(rank) as i32)
     }
 
-    fn universe_size(&self) -> u32 {
-        self.foreign.and_then(Launcher::universe_size).unwrap_or_else(|| self.size())
+    fn universe_size(&self) -> Option<u32> {
+        self.foreign.and_then(Launcher::universe_size).or(self.job.universe)
     }
 
     fn finished(&self, _rank: u32) {

@@ -82,6 +82,10 @@ impl weft_mpi::host::Host for Host {
         self.0.description.block_of(rank) as i32
     }
 
+    fn universe_size(&self) -> Option<u32> {
+        self.0.description.universe
+    }
+
     fn job(&self) -> u64 {
         self.0.description.id
     }

@@ -82,6 +82,7 @@ fn describe(client: &Client) -> Job {
         has_names_afar: false,
         id: 0,
         parent: None,
+        universe: None,
     }
 }
 

@@ -18,7 +18,7 @@ int main(int argc, char **argv) {
     if (argc > 2) CHECK(strcmp(argv[1], "one") == 0 && strcmp(argv[2], "two words") == 0);
     CHECK_OK(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &value, &flag));
     CHECK(flag && *value == second);
-    CHECK(getcwd(directory, sizeof directory) && strcmp(directory, "/") == 0);
+    CHECK(getcwd(directory, sizeof directory) && strcmp(directory, second ? "/usr" : "/") == 0);
     MPI_Errhandler handler;
     CHECK_OK(MPI_Comm_get_errhandler(parent, &handler));
     CHECK(handler == MPI_ERRORS_RETURN);
@@ -34,10 +34,14 @@ int main(int argc, char **argv) {
   CHECK_OK(MPI_Info_set(info, "wdir", "/"));
   CHECK_OK(MPI_Info_set(info, "mpi_initial_errhandler", "mpi_errors_return"));
   CHECK_OK(MPI_Info_set(info, "a key of somebody else", "whatever"));
-  MPI_Info infos[] = {info, info};
+  // Ranks of one process share a directory; so these are in two.
+  MPI_Info infos[] = {info, MPI_INFO_NULL};
+  CHECK_OK(MPI_Info_dup(info, &infos[1]));
+  CHECK_OK(MPI_Info_set(infos[1], "wdir", "/usr"));
   CHECK_OK(MPI_Comm_spawn_multiple(2, commands, all_words, numbers, infos, 0, MPI_COMM_SELF, &children, codes));
   for (int i = 0; i < 3; i++) CHECK_EQUAL(codes[i], MPI_SUCCESS);
   CHECK_OK(MPI_Info_free(&info));
+  CHECK_OK(MPI_Info_free(&infos[1]));
   if (children != MPI_COMM_NULL) {
     family_life(children, 1);
     // What is freed stays connected: both sides wait for each other at the end.
