@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use weft_loader::image::Image;
 use weft_loader::libraries::{SHARED, Search, SearchPaths, System};
-use weft_loader::symbols::{Standing, judged};
+use weft_loader::symbols::{Standing, judge, judged};
 
 fn read(path: &str) -> String {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -109,6 +109,9 @@ fn private_is_what_the_host_replaces() {
     let list = read("crates/node/exports.list");
     let listed = list.split([';', '{', '}']).map(str::trim).filter(|name| !name.is_empty());
     let functions: BTreeSet<&str> = listed.filter(|name| !name.starts_with("weft_")).collect();
+    let list = read("crates/node/redirects.list");
+    let words = list.lines().filter(|line| !line.starts_with('#')).flat_map(str::split_whitespace);
+    let redirected: BTreeSet<&str> = words.map(|word| word.split('=').next().unwrap_or(word)).collect();
     // The names of redirected variables: `("optarg", Variable::OptionArgument),`.
     let host = read("crates/base/src/host.rs");
     let variables: BTreeSet<&str> = host
@@ -120,7 +123,7 @@ fn private_is_what_the_host_replaces() {
     assert!(functions.contains("exit") && variables.contains("optarg"));
     let mut private = BTreeSet::new();
     for line in judged().filter(|line| line.standing == Standing::Private) {
-        let replaced = functions.contains(line.name) || variables.contains(line.name);
+        let replaced = [&functions, &redirected, &variables].iter().any(|names| names.contains(line.name));
         assert!(
             replaced || line.why.contains("per thread"),
             "{}: private, but weft-node lacks it",
@@ -131,4 +134,8 @@ fn private_is_what_the_host_replaces() {
     for name in functions.iter().chain(&variables) {
         assert!(private.contains(name), "{name}: weft-node replaces it, so the table must say private");
     }
+    // These may be shared for other reasons, or be a newer libc's.
+    let known = |name: &&&str| name.starts_with("__isoc23_") || judge(name).is_some();
+    let unknown: Vec<_> = redirected.iter().filter(|name| !known(name)).collect();
+    assert!(unknown.is_empty(), "weft-node gives ranks their own, and the table says nothing: {unknown:?}");
 }

@@ -1,5 +1,6 @@
 //! The two tables of functions through which the executable that holds ranks (`weft-node`) and the library it loads
 //! know each other. Both sides are built together; [`VERSION`] catches a mixed installation.
+#![allow(unsafe_code)] // Tells that a table of constants may be shared.
 
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::AtomicU32;
@@ -55,11 +56,17 @@ pub enum Variable {
     OptionCharacter,
     /// `environ`, `__environ`, `_environ`
     Environment,
+    /// `stdin`
+    Input,
+    /// `stdout`
+    Output,
+    /// `stderr`
+    ErrorOutput,
 }
 
 impl Variable {
     /// All names under which programs refer to such variables.
-    pub const NAMES: [(&'static str, Variable); 7] = [
+    pub const NAMES: [(&'static str, Variable); 10] = [
         ("optarg", Variable::OptionArgument),
         ("optind", Variable::OptionIndex),
         ("opterr", Variable::OptionErrors),
@@ -67,8 +74,33 @@ impl Variable {
         ("environ", Variable::Environment),
         ("__environ", Variable::Environment),
         ("_environ", Variable::Environment),
+        ("stdin", Variable::Input),
+        ("stdout", Variable::Output),
+        ("stderr", Variable::ErrorOutput),
     ];
 }
+
+/// What a rank's descriptors 0, 1 and 2 are when it starts.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Beginning {
+    /// Whether it is rank 0, which alone has standard input.
+    pub is_first: bool,
+    /// The descriptors of its standard output and error; those of the process, or others of which it becomes the owner.
+    pub output: [c_int; 2],
+}
+
+/// A function that ranks get instead of libc's.
+#[repr(C)]
+pub struct Function {
+    /// The name.
+    pub name: *const c_char,
+    /// The function.
+    pub function: *const c_void,
+}
+
+// SAFETY: constants.
+unsafe impl Sync for Function {}
 
 /// What the executable offers the library.
 #[repr(C)]
@@ -77,12 +109,19 @@ pub struct NodeHooks {
     pub version: u32,
     /// Creates what libc keeps per process for one rank. `environment` is the rank's environment, a null-terminated
     /// array of strings that lives as long as the process, or null for the process's own.
-    pub create_rank: unsafe extern "C" fn(environment: *const *const c_char) -> *const c_void,
+    pub create_rank:
+        unsafe extern "C" fn(environment: *const *const c_char, beginning: Beginning) -> *const c_void,
     /// Makes the calling thread one of the rank with the given state (from `create_rank`), or of no rank if null.
     /// What the thread registers and reads from then on is the rank's.
     pub attach: unsafe extern "C" fn(state: *const c_void),
     /// Returns the address of the rank's own variable.
     pub variable: unsafe extern "C" fn(state: *const c_void, variable: Variable) -> *mut c_void,
+    /// Says that the rank's program keeps a variable by itself, at this address, and sets it.
+    pub move_variable: unsafe extern "C" fn(state: *const c_void, variable: Variable, address: *mut c_void),
+    /// Returns the functions that the rank's copies get, and how many they are.
+    pub functions: extern "C" fn(count: *mut usize) -> *const Function,
+    /// Writes out what ranks have printed, when the job ends before them.
+    pub flush: extern "C" fn(),
 }
 
 /// The symbol under which the library exports `extern "C" fn() -> *const LibraryHooks`.

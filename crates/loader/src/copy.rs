@@ -383,6 +383,12 @@ impl Copy {
         changed
     }
 
+    /// Returns the address of a shared library's variable that the linker has copied into the program.
+    pub fn copied_variable(&self, symbol: &str) -> Option<usize> {
+        let address = self.program.inner.objects[0].template.copied.get(symbol)?;
+        Some(self.bases[0] + *address as usize)
+    }
+
     /// Runs the constructors of the private libraries, then the program's, each after those it needs.
     ///
     /// Programs built with a libc before 2.34 pass their own loop over their constructors as the fourth argument of

@@ -89,6 +89,8 @@ pub(crate) struct Template {
     pub hooks: Hooks,
     /// Holds the slots for each symbol that this object looks up, its own ones included.
     pub slots: HashMap<Box<str>, Vec<Slot>>,
+    /// Holds the places of library data that the linker copies into this object.
+    pub copied: HashMap<Box<str>, u64>,
 }
 
 fn malformed(message: impl Into<String>) -> Fault {
@@ -121,6 +123,7 @@ impl Template {
                 .map_or(cfg!(target_arch = "x86_64"), Segment::is_executable),
             hooks: hooks(image)?,
             slots: slots(image)?,
+            copied: copied(image)?,
         };
         let low = image.loads().next().map_or(0, |s| s.address);
         let high = image.loads().map(|s| s.address + s.memory_size).max().unwrap_or(0);
@@ -472,6 +475,19 @@ fn slots(image: &Image<'_>) -> Result<HashMap<Box<str>, Vec<Slot>>, Fault> {
             // Slots of the offset table ignore the addend.
             let addend = if r.kind == relocation::ABSOLUTE { r.addend } else { 0 };
             all.entry(symbol.name.into()).or_default().push(Slot { address: r.address, addend });
+        }
+    }
+    Ok(all)
+}
+
+fn copied(image: &Image<'_>) -> Result<HashMap<Box<str>, u64>, Fault> {
+    let mut all = HashMap::new();
+    for r in image.relocations()?.into_iter().filter(|r| r.kind == relocation::COPY) {
+        let writable = image
+            .loads()
+            .any(|s| s.is_writable() && r.address >= s.address && r.address - s.address + 8 <= s.memory_size);
+        if let Some(symbol) = image.symbol(r.symbol).filter(|_| writable) {
+            all.insert(symbol.name.into(), r.address);
         }
     }
     Ok(all)

@@ -169,8 +169,7 @@ const SHARED_CALLS: &[&str] = &[
 /// Lists the functions whose replacement makes a heap of its own.
 const HEAP: &[&str] = &["malloc", "free", "calloc", "realloc", "memalign", "posix_memalign", "aligned_alloc"];
 
-/// Lists library data whose copies in a program are harmless: pointers that are set before any program runs and
-/// that nobody changes.
+/// Lists library data whose copies in a program are harmless: each rank's is set to its own.
 const HARMLESS_COPIES: &[&str] = &["stdin", "stdout", "stderr"];
 
 /// Judges a program; `ours` lists the names under which programs need our library.

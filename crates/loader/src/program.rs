@@ -124,6 +124,15 @@ impl Program {
         self.inner.objects.iter().any(|o| o.template.executable_stack)
     }
 
+    /// Tells whether the program or a private library refers to a symbol of a shared library.
+    pub fn refers_to(&self, symbol: &str) -> bool {
+        let refers = |object: &Object| {
+            let template = &object.template;
+            template.slots.contains_key(symbol) || template.copied.contains_key(symbol)
+        };
+        self.inner.objects.iter().any(refers)
+    }
+
     /// Lists the libraries of which each rank gets its own copy.
     pub fn private_libraries(&self) -> impl Iterator<Item = &Path> {
         self.inner.objects[1..].iter().map(|o| o.path.as_path())

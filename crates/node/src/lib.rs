@@ -4,11 +4,13 @@
 //! exports them under libc's names. A thread finds its rank's state in [`state::current`].
 
 pub mod children;
+pub mod descriptors;
 pub mod environment;
 pub mod exit;
 pub mod lock;
 pub mod options;
 pub mod random;
 pub mod state;
+pub mod streams;
 
 pub use state::RankState;

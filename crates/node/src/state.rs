@@ -7,6 +7,7 @@ use crate::exit::ExitHandlers;
 use crate::lock::Lock;
 use crate::options::{OptionVariables, Scan};
 use crate::random::Random;
+use crate::streams::Streams;
 use core::ffi::c_char;
 use std::cell::{Cell, UnsafeCell};
 use std::sync::Mutex;
@@ -27,6 +28,8 @@ pub struct RankState {
     pub environ: Shared<*mut *mut c_char>,
     /// The processes the rank has started.
     pub children: Mutex<Children>,
+    /// `stdin`, `stdout`, `stderr`, and what 0, 1 and 2 are.
+    pub streams: Streams,
     /// Results that libc returns in static buffers.
     pub buffers: Shared<Buffers>,
     /// The locks of libgomp.
@@ -91,13 +94,13 @@ impl RankState {
     ///
     /// # Safety
     /// `environment` is null or a null-terminated array of C strings; both live, unchanged, as long as the process.
-    pub unsafe fn create(environment: *const *mut c_char) -> &'static RankState {
+    pub unsafe fn create(environment: *const *mut c_char, streams: Streams) -> &'static RankState {
         // SAFETY: `tm` is plain data of integers and a nullable pointer, for which zeros are valid.
         let time = unsafe { core::mem::zeroed() };
         let buffers = Buffers { token: core::ptr::null_mut(), time, text: [0; 128] };
         // SAFETY: the caller's promise.
         let (environment, environ) = unsafe { Environment::create(environment) };
-        Box::leak(Box::new(RankState {
+        let state: &'static RankState = Box::leak(Box::new(RankState {
             exit: Mutex::default(),
             random: Mutex::new(Random::default()),
             scan: Mutex::default(),
@@ -105,8 +108,11 @@ impl RankState {
             environment: Mutex::new(environment),
             environ: Shared::new(environ),
             children: Mutex::default(),
+            streams,
             buffers: Shared::new(buffers),
             openmp: OpenMpLocks::default(),
-        }))
+        }));
+        state.streams.register();
+        state
     }
 }

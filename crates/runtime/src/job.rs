@@ -4,12 +4,13 @@
 use crate::control::Control;
 use crate::environment::Vector;
 use crate::node::{flush, leave_at_once};
+use crate::personal::Personal;
 use crate::ranks::Start;
 use crate::{findings, limits, threads, wishes};
 use core::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
-use weft_base::host::{NodeHooks, RankEnd, Variable};
+use weft_base::host::{Beginning, NodeHooks, RankEnd};
 use weft_base::job::{Job, Name, Named, RankState, Report, Secret, Spawn};
 use weft_loader::{Copy, Program};
 use weft_mpi::process::{INITIALIZED, Process};
@@ -222,6 +223,7 @@ impl Held {
             let arguments = Vector::of_arguments(&block.arguments);
             let environment =
                 (!block.environment.is_empty()).then(|| Vector::of_environment(&block.environment));
+            let personal = Personal::of(&programs[index], self.hooks);
             for rank in std::mem::take(&mut own[index]) {
                 let copy = match firsts[index].take() {
                     Some(copy) => copy,
@@ -230,12 +232,10 @@ impl Held {
                 let copy: &'static Copy = self.copies[rank as usize].get_or_init(|| copy);
                 let own = environment.as_ref().map_or(core::ptr::null_mut(), Vector::leak);
                 // SAFETY: null or an array that is never freed.
-                let state = unsafe { (self.hooks.create_rank)(own.cast_const().cast()) };
-                for (name, variable) in Variable::NAMES {
-                    // SAFETY: the rank's own variable lives for ever and has the type of libc's; nothing of the copy
-                    // runs yet.
-                    unsafe { copy.redirect(name, (self.hooks.variable)(state, variable) as usize) };
-                }
+                let state =
+                    unsafe { (self.hooks.create_rank)(own.cast_const().cast(), self.beginning(rank)) };
+                // SAFETY: the rank's state; nothing of the copy runs yet.
+                unsafe { personal.give(copy, state) };
                 let (argc, argv) = (arguments.length() as c_int, arguments.leak());
                 let start = Start { job: self, rank, copy, state, argc, argv };
                 threads::spawn(rank, Box::new(move || start.run()))
@@ -243,6 +243,11 @@ impl Held {
             }
         }
         Ok(())
+    }
+
+    /// Returns what a rank's standard streams are.
+    fn beginning(&self, rank: u32) -> Beginning {
+        Beginning { is_first: rank == 0, output: [libc::STDOUT_FILENO, libc::STDERR_FILENO] }
     }
 
     /// Notes a rank's own thread, when it begins.

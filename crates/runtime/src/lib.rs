@@ -10,6 +10,7 @@ pub mod hooks;
 mod job;
 mod limits;
 pub mod node;
+mod personal;
 mod pmi;
 mod ranks;
 mod starter;

@@ -18,6 +18,9 @@ pub fn leave_at_once(code: i32) -> ! {
 
 /// Writes out what ranks left in stdio's buffers.
 pub fn flush() {
+    if let Some(job) = job::current() {
+        (job.hooks.flush)();
+    }
     // SAFETY: a null stream means all output streams.
     unsafe { libc::fflush(core::ptr::null_mut()) };
 }

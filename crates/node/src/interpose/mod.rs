@@ -1,17 +1,20 @@
 //! libc's functions as programs see them: the rank's own if the thread belongs to a rank, libc's otherwise.
 
 mod children;
+mod descriptors;
 mod environment;
+mod openings;
 mod openmp;
 mod options;
 mod process;
 mod random;
+mod redirects;
 mod text;
 mod threads;
 
 use core::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
-use weft_base::host::{LibraryHooks, NodeHooks, VERSION, Variable};
+use weft_base::host::{Beginning, LibraryHooks, NodeHooks, VERSION, Variable};
 use weft_node::{RankState, state};
 
 static LIBRARY: AtomicPtr<LibraryHooks> = AtomicPtr::new(core::ptr::null_mut());
@@ -28,11 +31,26 @@ fn library() -> &'static LibraryHooks {
 }
 
 /// The executable's table.
-pub static NODE_HOOKS: NodeHooks = NodeHooks { version: VERSION, create_rank, attach, variable };
+pub static NODE_HOOKS: NodeHooks = NodeHooks {
+    version: VERSION,
+    create_rank,
+    attach,
+    variable,
+    move_variable,
+    functions: redirects::functions,
+    flush,
+};
 
-unsafe extern "C" fn create_rank(environment: *const *const c_char) -> *const c_void {
+extern "C" fn flush() {
+    weft_node::streams::flush_all();
+}
+
+unsafe extern "C" fn create_rank(environment: *const *const c_char, beginning: Beginning) -> *const c_void {
+    let Beginning { is_first, output: [output, error] } = beginning;
+    let input = if is_first { libc::STDIN_FILENO } else { weft_node::descriptors::null() };
+    let streams = weft_node::streams::Streams::new([input, output, error], is_first);
     // SAFETY: the caller passes null or an array as `create` demands; entries are not written through.
-    core::ptr::from_ref(unsafe { RankState::create(environment.cast()) }).cast()
+    core::ptr::from_ref(unsafe { RankState::create(environment.cast(), streams) }).cast()
 }
 
 unsafe extern "C" fn attach(rank: *const c_void) {
@@ -52,8 +70,23 @@ unsafe extern "C" fn variable(rank: *const c_void, variable: Variable) -> *mut c
             Variable::OptionErrors => (&raw mut (*options).errors).cast(),
             Variable::OptionCharacter => (&raw mut (*options).character).cast(),
             Variable::Environment => rank.environ.get().cast(),
+            Variable::Input => rank.streams.variable(0).cast(),
+            Variable::Output => rank.streams.variable(1).cast(),
+            Variable::ErrorOutput => rank.streams.variable(2).cast(),
         }
     }
+}
+
+unsafe extern "C" fn move_variable(rank: *const c_void, variable: Variable, address: *mut c_void) {
+    let which = match variable {
+        Variable::Input => 0,
+        Variable::Output => 1,
+        Variable::ErrorOutput => 2,
+        // The loader accepts no program that keeps others.
+        _ => return,
+    };
+    // SAFETY: a state from `create_rank`, and the address of the copy's variable; the copy does not run yet.
+    unsafe { (*rank.cast::<RankState>()).streams.move_variable(which, address.cast()) };
 }
 
 /// Returns the next definition of a function after this executable's: libc's.

@@ -33,7 +33,8 @@ unsafe fn scan(
             long_only,
             posixly_correct,
             print: &mut |text| {
-                libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len());
+                let stream = *rank.streams.variable(2);
+                libc::fwrite(text.as_ptr().cast(), 1, text.len(), stream.cast());
             },
         };
         let mut scan = rank.scan.lock().unwrap_or_else(PoisonError::into_inner);

@@ -50,8 +50,7 @@ fn leave(rank: &'static RankState, code: c_int) -> ! {
     }
     run_handlers(rank, When::Exit, code, None);
     (library().run_destructors)();
-    // SAFETY: a null stream means all output streams.
-    unsafe { libc::fflush(core::ptr::null_mut()) };
+    rank.streams.end();
     (library().end_rank)(code, RankEnd::Exit)
 }
 
@@ -70,16 +69,19 @@ replace! {
         leave(rank, code)
     }
     /// Ends the rank at once.
-    fn _exit(code: c_int) -> c_int [_rank] {
+    fn _exit(code: c_int) -> c_int [rank] {
+        rank.streams.discard();
         (library().end_rank)(code, RankEnd::Immediate)
     }
     /// Ends the rank at once.
-    fn _Exit(code: c_int) -> c_int [_rank] {
+    fn _Exit(code: c_int) -> c_int [rank] {
+        rank.streams.discard();
         (library().end_rank)(code, RankEnd::Immediate)
     }
     /// Ends the rank after its `at_quick_exit` handlers.
     fn quick_exit(code: c_int) -> c_int [rank] {
         run_handlers(rank, When::QuickExit, code, None);
+        rank.streams.discard();
         (library().end_rank)(code, RankEnd::Immediate)
     }
     /// Registers a handler (`atexit`, destructors of static objects).
