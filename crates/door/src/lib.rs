@@ -22,6 +22,7 @@
 mod client;
 mod frames;
 mod knock;
+mod limit;
 mod line;
 mod server;
 mod socket;

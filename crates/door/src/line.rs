@@ -1,10 +1,12 @@
 //! The way between two processes that have found each other.
 
 use crate::frames::frame;
+use crate::limit::{Waiting, wait_within};
 use crate::socket::Socket;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 use weft_net_tcp::Secret;
 use weft_sched::WaitSet;
 use weft_sync::Lock;
@@ -30,13 +32,15 @@ impl Inbox {
         self.waiting.wake_all();
     }
 
-    fn take(&self) -> Option<Vec<u8>> {
-        let has_some = || {
-            let state = self.state.lock();
-            !state.0.is_empty() || state.1
-        };
-        awaiting(|| self.waiting.wait(has_some));
-        self.state.lock().0.pop_front()
+    fn has_some(&self) -> bool {
+        let state = self.state.lock();
+        !state.0.is_empty() || state.1
+    }
+}
+
+impl Waiting for Inbox {
+    fn set(&self) -> &WaitSet {
+        &self.waiting
     }
 }
 
@@ -77,7 +81,18 @@ impl Line {
     /// # Errors
     /// `UnexpectedEof` if the other end is gone.
     pub fn receive(&self) -> io::Result<Vec<u8>> {
-        self.inbox.take().ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+        self.receive_within(None)
+    }
+
+    /// Waits for a message, but only for so long.
+    ///
+    /// # Errors
+    /// `TimedOut` if none came; `UnexpectedEof` if the other end is gone.
+    pub fn receive_within(&self, limit: Option<Duration>) -> io::Result<Vec<u8>> {
+        if !wait_within(&self.inbox, limit, || self.inbox.has_some())? {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.inbox.state.lock().0.pop_front().ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 }
 

@@ -2,7 +2,8 @@
 
 use crate::frames::{Frames, frame};
 use crate::knock::{Knock, STRANGERS, Step, listen};
-use crate::line::{Inbox, Line, awaiting};
+use crate::limit::{Limit, Waiting, wait_within};
+use crate::line::{Inbox, Line};
 use crate::socket::Socket;
 use crate::token::{ID, Token};
 use std::collections::{HashMap, VecDeque};
@@ -13,7 +14,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use weft_base::say;
 use weft_net_tcp::Secret;
 use weft_sched::WaitSet;
@@ -31,6 +32,12 @@ struct Queue {
     lines: Lock<VecDeque<Line>>,
     is_closed: AtomicBool,
     waiting: WaitSet,
+}
+
+impl Waiting for Queue {
+    fn set(&self) -> &WaitSet {
+        &self.waiting
+    }
 }
 
 /// Where ranks wait for others to connect. Its end refuses those who wait, and all who come.
@@ -63,6 +70,8 @@ struct State {
     names: HashMap<String, (Arc<UnixListener>, String)>,
     /// Sockets to be read from that the thread does not know yet.
     fresh: Vec<Caller>,
+    /// Waits that end at some time.
+    limits: Vec<Arc<Limit>>,
 }
 
 /// The door of this process.
@@ -211,6 +220,17 @@ impl Door {
         Ok(Line::new(socket, inbox, secret))
     }
 
+    /// Ends a wait at its time.
+    pub(crate) fn watch(&self, limit: Arc<Limit>) {
+        self.state.lock().limits.push(limit);
+        self.ring();
+    }
+
+    /// Does not end a wait any more.
+    pub(crate) fn forget(&self, limit: &Arc<Limit>) {
+        self.state.lock().limits.retain(|other| !Arc::ptr_eq(other, limit));
+    }
+
     fn ring(&self) {
         let _ = (&self.bell.0).write_all(&[1]);
     }
@@ -219,16 +239,21 @@ impl Door {
         let mut callers: Vec<Caller> = Vec::new();
         let mut refused = Refused::default();
         loop {
-            let (names, nets) = {
+            let now = Instant::now();
+            let (names, nets, next_limit, over) = {
                 let mut state = self.state.lock();
+                let (over, limits): (Vec<_>, Vec<_>) =
+                    core::mem::take(&mut state.limits).into_iter().partition(|limit| limit.at <= now);
+                state.limits = limits;
+                let next_limit = state.limits.iter().map(|limit| limit.at).min();
                 callers.append(&mut state.fresh);
                 let names: Vec<Arc<UnixListener>> =
                     state.names.values().map(|(listener, _)| listener.clone()).collect();
                 let nets: Vec<Arc<TcpListener>> =
                     state.nets.iter().map(|(listener, _)| listener.clone()).collect();
-                (names, nets)
+                (names, nets, next_limit, over)
             };
-            let now = Instant::now();
+            over.iter().for_each(|limit| limit.pass());
             callers.retain(|caller| {
                 let is_late = caller.knock.as_ref().is_some_and(|knock| knock.until <= now);
                 if is_late {
@@ -236,7 +261,8 @@ impl Door {
                 }
                 !is_late
             });
-            let deadline = callers.iter().filter_map(|caller| caller.knock.as_ref()).map(|k| k.until).min();
+            let deadlines = callers.iter().filter_map(|caller| caller.knock.as_ref()).map(|k| k.until);
+            let deadline = deadlines.chain(next_limit).min();
             let fixed = [self.bell.1.as_fd(), self.listener.as_fd()];
             let sources: Vec<BorrowedFd<'_>> = fixed
                 .into_iter()
@@ -395,18 +421,26 @@ impl Port {
         &self.addresses
     }
 
-    /// Waits for somebody to connect; nobody will once the port is closed.
-    pub fn accept(&self) -> Option<Line> {
+    /// Waits for somebody to connect, perhaps only for so long; nobody will once the port is closed.
+    ///
+    /// # Errors
+    /// `TimedOut` if nobody came in time, `NotConnected` if the port is closed.
+    pub fn accept(&self, limit: Option<Duration>) -> io::Result<Line> {
+        let until = limit.map(|limit| Instant::now() + limit);
         loop {
             let is_closed = || self.queue.is_closed.load(Ordering::Acquire);
             let has_some = || is_closed() || !self.queue.lines.lock().is_empty();
-            awaiting(|| self.queue.waiting.wait(has_some));
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            let in_time = wait_within(&self.queue, left, has_some)?;
             if is_closed() {
-                return None;
+                return Err(io::ErrorKind::NotConnected.into());
             }
             // Another rank may have been faster.
             if let Some(line) = self.queue.lines.lock().pop_front() {
-                return Some(line);
+                return Ok(line);
+            }
+            if !in_time {
+                return Err(io::ErrorKind::TimedOut.into());
             }
         }
     }
@@ -460,7 +494,7 @@ mod tests {
         let door = door().unwrap();
         let port = door.open_port().unwrap();
         let caller = connect(door.name(), &port.token(), &[], b"hello").unwrap();
-        let line = port.accept().unwrap();
+        let line = port.accept(None).unwrap();
         assert_eq!(line.receive().unwrap(), b"hello");
         line.send(&[7; 100_000]).unwrap();
         assert_eq!(caller.receive().unwrap(), [7; 100_000]);
@@ -469,7 +503,7 @@ mod tests {
         // Who waits at a port that closes is refused, and so is who comes later; nobody is received any more.
         let waits = connect(door.name(), &port.token(), &[], b"").unwrap();
         std::thread::scope(|scope| {
-            let received = scope.spawn(|| port.accept().and_then(|_| port.accept()).is_none());
+            let received = scope.spawn(|| port.accept(None).and_then(|_| port.accept(None)).is_err());
             port.close();
             assert!(received.join().unwrap());
         });
@@ -481,6 +515,23 @@ mod tests {
     }
 
     #[test]
+    fn waits_end_in_time() {
+        let door = door().unwrap();
+        let port = door.open_port().unwrap();
+        let soon = Some(Duration::from_millis(1));
+        let kind = |result: io::Result<()>| result.err().map(|error| error.kind());
+        assert_eq!(kind(port.accept(soon).map(drop)), Some(io::ErrorKind::TimedOut));
+        let caller = connect(door.name(), &port.token(), &[], b"hello").unwrap();
+        assert_eq!(kind(caller.receive_within(soon).map(drop)), Some(io::ErrorKind::TimedOut));
+        // What comes later is received all the same, and nothing that is there counts as late.
+        let line = port.accept(Some(Duration::from_secs(3600))).unwrap();
+        line.send(b"late").unwrap();
+        assert_eq!(caller.receive_within(Some(Duration::from_secs(3600))).unwrap(), b"late");
+        assert_eq!(line.receive_within(None).unwrap(), b"hello");
+        assert!(door.state.lock().limits.iter().all(|limit| limit.at <= Instant::now()));
+    }
+
+    #[test]
     fn who_comes_over_the_network_must_know_the_secret() {
         let door = door().unwrap();
         let port = door.open_port().unwrap();
@@ -488,7 +539,7 @@ mod tests {
         assert!(!addresses.is_empty());
         let elsewhere = "weft-door-of-another-host";
         let caller = connect(elsewhere, &port.token(), &addresses, b"hello").unwrap();
-        let line = port.accept().unwrap();
+        let line = port.accept(None).unwrap();
         assert_eq!(line.receive().unwrap(), b"hello");
         line.send(&[7; 300_000]).unwrap();
         assert_eq!(caller.receive().unwrap(), [7; 300_000]);
@@ -513,7 +564,7 @@ mod tests {
             strangers.push(stranger);
         }
         let caller = connect(elsewhere, &port.token(), &addresses, b"").unwrap();
-        let line = port.accept().unwrap();
+        let line = port.accept(None).unwrap();
         assert_eq!(line.receive().unwrap(), b"");
         assert!(port.queue.lines.lock().is_empty());
         drop((caller, line, strangers));

@@ -2,6 +2,9 @@
 //!
 //! A port's name says at which door it is (`weft_door`), what to show there, and where the door is found from other hosts. A
 //! port belongs to the node process that has opened it; its root process accepts there.
+//!
+//! Who connects waits until it is accepted, perhaps for a limited time, and then says that it still wants to. So both sides
+//! agree whether they are connected: who accepts passes over those who have given up.
 
 use crate::bridges::{self, Talk};
 use crate::communicators::{Communicator, intra, publish};
@@ -14,8 +17,10 @@ use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use weft_base::constants::*;
 use weft_base::job::{Name, Named};
+use weft_base::settings::CONNECT_TIMEOUT;
 use weft_base::{Error, In, Out, Result, abi};
 use weft_door::{Line, Port, door};
 use weft_sync::Lock;
@@ -72,32 +77,84 @@ fn unknown(name: &str) -> Error {
     )
 }
 
-/// Waits at a port of this process.
-///
-/// # Errors
-/// `MPI_ERR_PORT` if it is none; `MPI_ERR_SPAWN` if it was opened for a job that has ended.
-pub(crate) fn wait_at(name: &str) -> Result<Line> {
-    let open = PORTS.lock().as_ref().and_then(|ports| ports.get(name).cloned());
-    let open = open.ok_or_else(|| unknown(name))?;
-    open.port.accept().ok_or_else(|| {
-        let refusal = open.refusal.lock().clone();
-        Error::new(MPI_ERR_SPAWN, refusal.unwrap_or_else(|| "the new job has ended".into()))
-    })
+/// Says for how long was waited, and how that is changed.
+fn in_vain(name: &str, what: &str, limit: Option<Duration>) -> Error {
+    let seconds = limit.unwrap_or_default().as_secs_f64();
+    let key = "the info key timeout sets how long, in seconds, and 0 for ever";
+    Error::new(MPI_ERR_PORT, format!("port_name is {name:?}, {what} within {seconds} s; {key}"))
 }
 
-/// Connects to a port.
+/// Waits at a port of this process, perhaps for a limited time, for one who connects.
 ///
 /// # Errors
-/// `MPI_ERR_PORT` if it is none, or is not there any more.
-pub(crate) fn connect_to(name: &str) -> Result<Line> {
+/// `MPI_ERR_PORT` if it is none, or nobody comes in time; `MPI_ERR_SPAWN` if it was opened for a job that has ended.
+pub(crate) fn wait_at(name: &str, limit: Option<Duration>) -> Result<Line> {
+    let open = PORTS.lock().as_ref().and_then(|ports| ports.get(name).cloned());
+    let open = open.ok_or_else(|| unknown(name))?;
+    let until = limit.map(|limit| Instant::now() + limit);
+    loop {
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let line = match open.port.accept(left) {
+            Ok(line) => line,
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                return Err(in_vain(name, "to which nobody has connected", limit));
+            }
+            Err(_) => {
+                let refusal = open.refusal.lock().clone();
+                return Err(Error::new(
+                    MPI_ERR_SPAWN,
+                    refusal.unwrap_or_else(|| "the new job has ended".into()),
+                ));
+            }
+        };
+        // Whoever has connected begins with an empty message, and answers when it is accepted, unless it has given up.
+        let agreed = line.receive().and_then(|_| line.send(b"")).and_then(|()| line.receive());
+        if agreed.is_ok() {
+            return Ok(line);
+        }
+    }
+}
+
+/// Connects to a port, and waits until that is accepted, perhaps for a limited time.
+///
+/// # Errors
+/// `MPI_ERR_PORT` if it is none, is not there any more, or nobody accepts in time.
+pub(crate) fn connect_to(name: &str, limit: Option<Duration>) -> Result<Line> {
     let place = name.strip_prefix(SCHEME).and_then(|rest| rest.split_once(':'));
     let (door, rest) = place.ok_or_else(|| unknown(name))?;
     let (token, addresses) = rest.split_once(':').unwrap_or((rest, ""));
     let addresses: Vec<SocketAddr> = addresses.split(',').filter_map(|word| word.parse().ok()).collect();
-    weft_door::connect(door, token, &addresses, b"").map_err(|error| {
+    let line = weft_door::connect(door, token, &addresses, b"").map_err(|error| {
         Error::new(MPI_ERR_PORT, format!("port_name is {name:?}, where nobody can be reached: {error}"))
-    })
+    })?;
+    match line.receive_within(limit).and_then(|_| line.send(b"")) {
+        Ok(()) => Ok(line),
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+            Err(in_vain(name, "where nobody has accepted", limit))
+        }
+        Err(_) => Err(unknown(name)),
+    }
 }
+
+/// Returns how long to wait: what the info key `timeout` says, in seconds, or else so many; 0 is for ever.
+fn limit_of(info: abi::Info, default: u64) -> Result<Option<Duration>> {
+    let pairs = info::optional(info)?;
+    let said = pairs.iter().rev().find(|(key, _)| key == "timeout").map(|(_, value)| value);
+    let limit = said.map_or(Some(Duration::from_secs(default)), |text| {
+        let seconds = text.trim().parse().ok()?;
+        Duration::try_from_secs_f64(seconds).ok().filter(|limit| *limit <= LONGEST)
+    });
+    let wrong = || {
+        let text = said.map_or("", String::as_str);
+        let text =
+            format!("info has the value {text:?} for timeout; pass a number of seconds from 0 to 1000000000");
+        Error::new(MPI_ERR_INFO_VALUE, text)
+    };
+    Ok(Some(limit.ok_or_else(wrong)?).filter(|limit| !limit.is_zero()))
+}
+
+/// The longest time limit.
+const LONGEST: Duration = Duration::from_secs(1_000_000_000);
 
 /// `MPI_Open_port`: info keys have no meaning, as the place of a port is not to be chosen.
 ///
@@ -144,11 +201,11 @@ fn join_at(
     Ok(())
 }
 
-/// `MPI_Comm_accept`
+/// `MPI_Comm_accept`: the info key `timeout` limits the wait.
 ///
 /// # Errors
 /// `MPI_ERR_COMM`, also when a process is on both sides; `MPI_ERR_ROOT`; `MPI_ERR_PORT` when the root process has opened no
-/// such port.
+/// such port, or nobody connects in time; `MPI_ERR_INFO_VALUE`.
 pub fn comm_accept(
     port_name: In<c_char>,
     info: abi::Info,
@@ -157,18 +214,15 @@ pub fn comm_accept(
     newcomm: Out<abi::Comm>,
 ) -> Result {
     join_at(comm, root, newcomm, true, || {
-        info::optional(info)?;
-        let line = wait_at(&strings::read(port_name, "port_name")?)?;
-        // Whoever has connected begins with an empty message.
-        Talk::receive(&line)?;
-        Ok(line)
+        let limit = limit_of(info, 0)?;
+        wait_at(&strings::read(port_name, "port_name")?, limit)
     })
 }
 
-/// `MPI_Comm_connect`
+/// `MPI_Comm_connect`: waits to be accepted as long as the info key `timeout` says, or else the setting `connect-timeout`.
 ///
 /// # Errors
-/// As [`comm_accept`]; `MPI_ERR_PORT` when there is no such port.
+/// As [`comm_accept`]; `MPI_ERR_PORT` when there is no such port, or nobody accepts there in time.
 pub fn comm_connect(
     port_name: In<c_char>,
     info: abi::Info,
@@ -177,8 +231,8 @@ pub fn comm_connect(
     newcomm: Out<abi::Comm>,
 ) -> Result {
     join_at(comm, root, newcomm, false, || {
-        info::optional(info)?;
-        connect_to(&strings::read(port_name, "port_name")?)
+        let limit = limit_of(info, CONNECT_TIMEOUT.get())?;
+        connect_to(&strings::read(port_name, "port_name")?, limit)
     })
 }
 
@@ -273,12 +327,8 @@ pub fn comm_join(fd: c_int, intercomm: Out<abi::Comm>) -> Result {
         }
         let is_left = name < theirs;
         join_at(MPI_COMM_SELF, 0, intercomm, is_left, || {
-            if !is_left {
-                return connect_to(&theirs);
-            }
-            let line = wait_at(&name)?;
-            Talk::receive(&line)?;
-            Ok(line)
+            // Both are in the call.
+            if is_left { wait_at(&name, None) } else { connect_to(&theirs, None) }
         })
     });
     close(&name);

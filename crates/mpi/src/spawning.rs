@@ -84,8 +84,7 @@ fn begin(blocks: Result<Vec<SpawnBlock>>, errors: &mut Vec<c_int>) -> Result<Lin
     let port = ports::open()?;
     let started = host().spawn(Spawn { blocks, port: port.clone() });
     let line = started.and_then(|started| {
-        let line = ports::wait_at(&port)?;
-        Talk::receive(&line)?;
+        let line = ports::wait_at(&port, None)?;
         errors.clear();
         for (block, &wanted) in wanted.iter().enumerate() {
             let ranks = started.get(block).copied().unwrap_or(0).min(wanted);
@@ -215,7 +214,7 @@ pub fn comm_spawn_multiple(
 pub(crate) fn meet_parent(process: &'static Process) -> Result {
     let Some(port) = host().parent() else { return Ok(()) };
     let world = process.communicator(MPI_COMM_WORLD)?;
-    let line = (world.values.rank == 0).then(|| ports::connect_to(&port));
+    let line = (world.values.rank == 0).then(|| ports::connect_to(&port, None));
     let talk = line.as_ref().map(|line| line.as_ref().map(|line| line as &dyn Talk).map_err(Error::clone));
     let (values, tie) = bridges::build(&world, 0, talk, false)?;
     let communicator = Communicator::new(values, world.error_handler());

@@ -181,6 +181,7 @@ settings! {
     BIND "bind-to" Kind::Choice(&["auto", "core", "none"]), 0, "Bind workers to processors; auto: if the job uses all of them (mpirun --bind-to)";
     TIMEOUT "timeout" Kind::Number(0, 1_000_000_000), 0, "End a job after so many seconds; 0: never (mpirun --timeout)";
     START_TIMEOUT "start-timeout" Kind::Number(1, 1_000_000_000), 300, "How many seconds a rank that another launcher started waits for it and for the other ranks";
+    CONNECT_TIMEOUT "connect-timeout" Kind::Number(0, 1_000_000_000), 180, "How many seconds MPI_Comm_connect waits to be accepted; 0: for ever (info key timeout)";
     HEARTBEAT "heartbeat" Kind::Number(1, 1_000_000), 10, "After how many seconds without a sign of life a host counts as lost, and the job with it";
     LAUNCH_WIDTH "launch-width" Kind::Number(1, 100_000), 32, "How many hosts one host starts; they start the others";
     STACK "stack" Kind::Bytes(0, 64 * GIB), 0, "The size of a rank's stack; 0: the soft limit of the system (ulimit -s)";
