@@ -7,6 +7,7 @@ pub mod children;
 pub mod descriptors;
 pub mod environment;
 pub mod exit;
+pub mod identity;
 pub mod lock;
 pub mod options;
 pub mod random;

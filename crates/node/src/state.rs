@@ -11,6 +11,7 @@ use crate::streams::Streams;
 use core::ffi::c_char;
 use std::cell::{Cell, UnsafeCell};
 use std::sync::Mutex;
+use std::sync::atomic::AtomicI32;
 
 /// What libc keeps per process, for one rank. Lives for ever: foreign threads of the rank may outlive it.
 pub struct RankState {
@@ -30,6 +31,8 @@ pub struct RankState {
     pub children: Mutex<Children>,
     /// `stdin`, `stdout`, `stderr`, and what 0, 1 and 2 are.
     pub streams: Streams,
+    /// The process number.
+    pub number: AtomicI32,
     /// Results that libc returns in static buffers.
     pub buffers: Shared<Buffers>,
     /// The locks of libgomp.
@@ -109,6 +112,7 @@ impl RankState {
             environ: Shared::new(environ),
             children: Mutex::default(),
             streams,
+            number: AtomicI32::new(0),
             buffers: Shared::new(buffers),
             openmp: OpenMpLocks::default(),
         }));

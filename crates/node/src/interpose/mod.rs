@@ -3,6 +3,7 @@
 mod children;
 mod descriptors;
 mod environment;
+mod identity;
 mod openings;
 mod openmp;
 mod options;
@@ -57,6 +58,7 @@ unsafe extern "C" fn attach(rank: *const c_void) {
     // SAFETY: null or a state from `create_rank`, which lives for ever.
     state::attach(unsafe { rank.cast::<RankState>().as_ref() });
     process::set_main_thread(!rank.is_null());
+    identity::begin();
 }
 
 unsafe extern "C" fn variable(rank: *const c_void, variable: Variable) -> *mut c_void {

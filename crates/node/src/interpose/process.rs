@@ -14,6 +14,11 @@ pub fn set_main_thread(is_main: bool) {
     IS_MAIN_THREAD.set(is_main);
 }
 
+/// Tells whether the calling thread is a rank's own.
+pub fn is_main_thread() -> bool {
+    IS_MAIN_THREAD.get()
+}
+
 type Main = unsafe extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
 type Callback = Option<unsafe extern "C" fn()>;
 
