@@ -23,6 +23,7 @@ binaries:
 	@ln -sfn mpirun $(BUILD)/bin/mpiexec
 	@$(call copy,$(TARGET)/weft,$(BUILD)/bin/weft)
 	@for name in mpicc mpicxx mpic++ mpifort mpif90 mpif77; do $(call copy,$(TARGET)/weft-wrapper,$(BUILD)/bin/$$name); done
+	@for file in thread-sanitizer.supp valgrind.supp; do $(call copy,share/$$file,$(BUILD)/lib/weft/$$file,644); done
 	@mkdir -p $(BUILD)/include && for header in include/*.h; do $(call copy,$$header,$(BUILD)/$$header,644); done
 	@$(MAKE) --no-print-directory $(BUILD)/lib/weft/weft-tune-kernel
 
@@ -32,7 +33,7 @@ $(BUILD)/lib/weft/weft-tune-kernel: crates/launcher/kernels/tune.c
 
 # What a fresh machine may lack.
 TOOLS := gcc g++ python3
-TEST_TOOLS := $(TOOLS) git gfortran nm:binutils cmake gdb munged:munge slurmctld slurmd srun:slurm-client
+TEST_TOOLS := $(TOOLS) git gfortran nm:binutils cmake gdb valgrind munged:munge slurmctld slurmd srun:slurm-client
 
 run:
 	@.ci/setup $(TOOLS)

@@ -46,7 +46,7 @@ def stage():
                 copy.write_text("/* For linkers. */\nINPUT(libmpi_abi.so.1)\n")
             else:
                 shutil.copy2(file.resolve(), copy)
-            if copy.suffix != ".so" and part != "include" and shutil.which("strip"):
+            if copy.suffix not in (".so", ".supp") and part != "include" and shutil.which("strip"):
                 subprocess.run(["strip", "--strip-debug", copy], check=True)
             parts.setdefault(str(directory), []).append(os.path.relpath(copy, HERE))
     return sorted(parts.items())

@@ -28,6 +28,7 @@ pub mod spawn;
 pub mod supervise;
 pub mod symbols;
 pub mod tune;
+pub mod watchers;
 pub mod wire;
 pub mod wrapper;
 

@@ -8,7 +8,7 @@ use crate::hosts::rank_file::Seat;
 use crate::hosts::{Host, file, list, rank_file};
 use crate::install::Installation;
 use crate::rsh::Launcher;
-use crate::{report, resolve, settings};
+use crate::{report, resolve, settings, watchers};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -202,12 +202,14 @@ fn programs(
     job: &mut job::Job,
     environments: &mut Vec<Environment>,
     placed: &Placed,
+    installation: &Installation,
 ) -> Vec<(u32, NodeProcess)> {
     let common = environments.remove(0);
     let mut nodes = Vec::new();
     for (block, (held, given)) in job.blocks.iter_mut().zip(&line.blocks).enumerate() {
         let mut environment = common.clone();
         environment.extend(std::mem::take(&mut held.environment));
+        watchers::instruct(installation, &held.program, &mut environment);
         environments.push(environment);
         for _ in 0..held.ranks {
             let rank = nodes.len() as u32;
@@ -419,7 +421,7 @@ pub fn plan(line: CommandLine, taken: &[(String, u32)]) -> Result<Plan, Stop> {
     let nodes = if reasons.is_empty() {
         holders(&line, &mut job, &mut environments, &placed)
     } else {
-        programs(&line, &mut job, &mut environments, &placed)
+        programs(&line, &mut job, &mut environments, &placed, &installation)
     };
     let (mut sites, own_host) = divide(&mut job, nodes, &placed);
     if sites.len() > 1 {

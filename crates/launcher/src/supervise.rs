@@ -533,8 +533,11 @@ impl Supervisor<'_> {
                 self.names.forget(number);
                 let Some(node) = self.node(number) else { return };
                 node.is_alive = false;
-                if !node.has_reported && self.code.is_none() {
+                let (has_reported, is_program) = (node.has_reported, matches!(node.kind, Kind::Program { .. }));
+                if !has_reported && self.code.is_none() {
                     self.unreported_end(number as usize, status);
+                } else if has_reported && is_program {
+                    self.end_after_report(number as usize, status);
                 }
                 let next = self.census.set(number as usize, Member::Gone);
                 self.count(next);
@@ -680,6 +683,26 @@ impl Supervisor<'_> {
                 self.settle(code, GRACE);
             }
         }
+    }
+
+    /// A rank has come to its end well, and then something else ended its process: a tool that watches it has findings, say.
+    fn end_after_report(&mut self, index: usize, status: ExitStatus) {
+        let is_well = self.code.is_none_or(|code| code == 0) && self.late_code.is_none();
+        let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+        if !is_well || code == 0 || self.killed || !self.held.is_empty() {
+            return;
+        }
+        let node = &self.nodes[index];
+        let Kind::Program { rank, .. } = node.kind else { return };
+        let how = match status.signal() {
+            Some(signal) => format!("by {}", signal_name(signal)),
+            None => format!("with exit code {code}"),
+        };
+        say!(
+            "mpirun: rank {rank} on {} had finished, and then ended {how}; the job ends with exit code {code}",
+            node.host
+        );
+        self.late_code = Some(code);
     }
 
     /// Says which process ends the job, and how.

@@ -63,24 +63,31 @@ const SESSION: u32 = 4;
 
 /// `MPI_COMM_WORLD` or `MPI_COMM_SELF`: there between `MPI_Init` and `MPI_Finalize`.
 #[derive(Default)]
-pub struct Predefined(AtomicPtr<Communicator>);
+pub struct Predefined {
+    current: AtomicPtr<Communicator>,
+    /// What it was, so that tools which look for leaks find its memory.
+    past: AtomicPtr<Communicator>,
+}
 
 impl Predefined {
     /// Returns the communicator, if it is valid.
     #[inline]
     pub fn get(&self) -> Option<&Communicator> {
         // SAFETY: null or what `set` leaked.
-        unsafe { self.0.load(Ordering::Acquire).as_ref() }
+        unsafe { self.current.load(Ordering::Acquire).as_ref() }
     }
 
     /// Makes it valid.
     pub(crate) fn set(&self, communicator: Communicator) {
-        self.0.store(Box::into_raw(Box::new(communicator)), Ordering::Release);
+        self.current.store(Box::into_raw(Box::new(communicator)), Ordering::Release);
     }
 
     /// Makes it invalid. Its memory stays, because other threads may be using it.
     pub(crate) fn clear(&self) {
-        self.0.store(core::ptr::null_mut(), Ordering::Release);
+        let past = self.current.swap(core::ptr::null_mut(), Ordering::AcqRel);
+        if !past.is_null() {
+            self.past.store(past, Ordering::Relaxed);
+        }
     }
 }
 

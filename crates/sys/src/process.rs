@@ -162,8 +162,18 @@ extern "C" fn run_apart(work: *mut core::ffi::c_void) -> *mut core::ffi::c_void 
     core::ptr::null_mut()
 }
 
+/// Tells whether the program has the run-time library of an address, leak or thread sanitizer.
+pub fn is_sanitized() -> bool {
+    // All of them have one of these; they are exported also where the library is linked into the program.
+    [c"__lsan_do_leak_check", c"__tsan_init"].iter().any(|name| {
+        // SAFETY: a C string.
+        !unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }.is_null()
+    })
+}
+
 /// Starts a kernel thread that belongs to nobody, whoever the calling thread belongs to: by the C library's own function,
-/// although the executable may have replaced it. No signal handler runs on it.
+/// although the executable may have replaced it; but by a sanitizer's, if the program has one, which must know all threads. No
+/// signal handler runs on it.
 ///
 /// # Errors
 /// What the kernel says.
@@ -192,7 +202,7 @@ pub fn spawn_apart(
         let library = libc::dlopen(c"libc.so.6".as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD);
         let found =
             if library.is_null() { library } else { libc::dlsym(library, c"pthread_create".as_ptr()) };
-        let create: Create = match found.is_null() {
+        let create: Create = match found.is_null() || is_sanitized() {
             true => libc::pthread_create,
             false => core::mem::transmute::<*mut core::ffi::c_void, Create>(found),
         };
