@@ -533,7 +533,8 @@ impl Supervisor<'_> {
                 self.names.forget(number);
                 let Some(node) = self.node(number) else { return };
                 node.is_alive = false;
-                let (has_reported, is_program) = (node.has_reported, matches!(node.kind, Kind::Program { .. }));
+                let (has_reported, is_program) =
+                    (node.has_reported, matches!(node.kind, Kind::Program { .. }));
                 if !has_reported && self.code.is_none() {
                     self.unreported_end(number as usize, status);
                 } else if has_reported && is_program {

@@ -37,11 +37,7 @@ fn add(environment: &mut BTreeMap<OsString, OsString>, name: &str, option: &str,
 }
 
 /// Tells the tools that watch a program, if it has some, which findings would be about the library.
-pub fn instruct(
-    installation: &Installation,
-    program: &Path,
-    environment: &mut BTreeMap<OsString, OsString>,
-) {
+pub fn instruct(installation: &Installation, program: &Path, environment: &mut BTreeMap<OsString, OsString>) {
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     if name.starts_with("valgrind") {
         let file = installation.lib.join("weft/valgrind.supp");
