@@ -13,7 +13,7 @@
 //! Copies are never unloaded: their threads, handlers and stdio buffers may be referred to until the process ends.
 #![allow(unsafe_code)]
 
-use crate::edit::{NAME_SLOT, Slot, Template};
+use crate::edit::{Hooks, NAME_SLOT, Slot, Template};
 use crate::enter;
 use crate::error::{Error, ErrorKind, Result};
 use crate::program::{Object, Program};
@@ -26,12 +26,13 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Describes the public head of the linker's record of a loaded object (`<link.h>`).
 #[repr(C)]
-struct LinkMap {
-    base: usize,
-    name: *const c_char,
+pub(crate) struct LinkMap {
+    pub base: usize,
+    pub name: *const c_char,
     dynamic: *mut c_void,
     next: *mut LinkMap,
     previous: *mut LinkMap,
@@ -49,6 +50,10 @@ pub struct Copy {
     pub entry: usize,
     /// Tells which copy this is, as given to [`Program::load_copy`].
     pub index: usize,
+    /// Holds the names under which the linker knows the objects, and its record of the program, for programs that ask it.
+    pub(crate) linked: Option<(Vec<CString>, usize)>,
+    /// Holds what the rank opens while it runs.
+    pub(crate) space: OnceLock<&'static crate::plugins::Space>,
     /// Keeps the initial stack frame's argument vectors alive; filled once by `enter`.
     frame: Frame,
 }
@@ -109,7 +114,7 @@ pub(crate) fn write_edited(path: &Path, original: &[u8], template: &Template) ->
     Ok(Some(file))
 }
 
-fn memory_file(path: &Path, length: u64) -> Result<File> {
+pub(crate) fn memory_file(path: &Path, length: u64) -> Result<File> {
     // Newer kernels want to hear whether the file will be started as a program, which it will not; a system may
     // insist (vm.memfd_noexec=2). Older kernels do not know the flag.
     // SAFETY: a constant name; the result is checked.
@@ -129,7 +134,7 @@ fn memory_file(path: &Path, length: u64) -> Result<File> {
 }
 
 /// Fills a copy's file: the template's pieces and the paths of its private libraries.
-fn fill_copy(object: &Object, file: &File, libraries: &[CString]) -> Result<()> {
+pub(crate) fn fill_copy(object: &Object, file: &File, libraries: &[CString]) -> Result<()> {
     let template = &object.template;
     let failed = |e: io::Error| Error::system(&object.path, "no memory for its copy", &e);
     for piece in &template.pieces {
@@ -151,7 +156,7 @@ fn fill_copy(object: &Object, file: &File, libraries: &[CString]) -> Result<()> 
 /// The number is written in empty and `.` path components at the front, where a comparison of two names ends soon.
 /// The process is named by its number because debuggers open the path too: `self` would be the debugger, which waits
 /// for ever if its descriptor happens to be a terminal or a pipe.
-fn unique_path(file: &File) -> CString {
+pub(crate) fn unique_path(file: &File) -> CString {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let mut number = NEXT.fetch_add(1, Ordering::Relaxed);
     let mut path = String::from("/");
@@ -164,7 +169,7 @@ fn unique_path(file: &File) -> CString {
     CString::new(path).unwrap_or_default()
 }
 
-fn linker_error() -> String {
+pub(crate) fn linker_error() -> String {
     // SAFETY: reads the calling thread's message, which stays valid until its next call to the linker.
     unsafe {
         let message = libc::dlerror();
@@ -176,7 +181,7 @@ fn linker_error() -> String {
 }
 
 /// Adds the limit that is most likely behind a refusal.
-fn explain(message: String) -> String {
+pub(crate) fn explain(message: String) -> String {
     let number = |path| std::fs::read_to_string(path).ok().and_then(|s| s.trim().parse::<usize>().ok());
     let maps = std::fs::read("/proc/self/maps").map_or(0, |m| m.iter().filter(|b| **b == b'\n').count());
     match number("/proc/sys/vm/max_map_count") {
@@ -189,15 +194,18 @@ fn explain(message: String) -> String {
     }
 }
 
+/// Taken by whoever loads: two threads doing it at the same time would read the linker's list while it grows.
+pub(crate) static LOADING: Mutex<()> = Mutex::new(());
+
 impl Program {
     /// Loads one more copy; `index` is only remembered.
     ///
-    /// No code of the program runs, except resolvers of indirect functions. Load copies one after another: two
-    /// threads doing it at the same time would read the linker's list while it grows.
+    /// No code of the program runs, except resolvers of indirect functions. Others that load anything wait meanwhile.
     ///
     /// # Errors
     /// Says which limit of the system or which symbol stands in the way.
     pub fn load_copy(&self, index: usize) -> Result<Copy> {
+        let _one_at_a_time = LOADING.lock().unwrap_or_else(PoisonError::into_inner);
         let objects = &self.inner.objects;
         let mut files: Vec<File> = Vec::with_capacity(objects.len());
         let mut names: Vec<CString> = Vec::with_capacity(objects.len());
@@ -239,7 +247,16 @@ impl Program {
             unsafe { ((bases[*object] + slot.address as usize) as *mut usize).write_unaligned(target) };
         }
         let entry = bases[0] + objects[0].template.entry as usize;
-        Ok(Copy { program: self.clone(), bases, entry, index, frame: Frame::default() })
+        let linked = self.inner.asks_linker.then_some((names, handle as usize));
+        Ok(Copy {
+            program: self.clone(),
+            bases,
+            entry,
+            index,
+            linked,
+            space: OnceLock::new(),
+            frame: Frame::default(),
+        })
     }
 }
 
@@ -266,7 +283,7 @@ fn find_maps(program: *mut LinkMap, names: &[CString]) -> Vec<Option<*mut LinkMa
 }
 
 /// Replaces the pages of a loaded object's memory file.
-fn settle(object: &Object, base: usize) -> Result<()> {
+pub(crate) fn settle(object: &Object, base: usize) -> Result<()> {
     let failed = || {
         let error = io::Error::last_os_error();
         Error::new(&object.path, ErrorKind::System, explain(format!("its code cannot be mapped: {error}")))
@@ -328,7 +345,12 @@ impl Copy {
 
     /// Tells whether an address lies in the copy's code or data.
     pub fn owns(&self, address: usize) -> bool {
-        self.locate(address).is_some()
+        self.locate(address).is_some() || self.space.get().is_some_and(|space| space.owns(address))
+    }
+
+    /// Returns the load address of each object.
+    pub(crate) fn bases(&self) -> &[usize] {
+        &self.bases
     }
 
     /// Finds the file an address of this copy belongs to, and the address inside that file as `addr2line` and
@@ -398,6 +420,9 @@ impl Copy {
     /// Must be called once, on the rank's own thread, with the vectors `main` will get.
     pub unsafe fn run_constructors(&self, argc: c_int, argv: *mut *mut c_char, envp: *mut *mut c_char) {
         let (base, hooks) = (self.bases[0], &self.program.inner.objects[0].template.hooks);
+        if let Some(space) = self.space.get() {
+            space.set_arguments(argc, argv, envp);
+        }
         // SAFETY: passed on to the caller; the program's table of early constructors comes before everything.
         unsafe {
             run_array(base, hooks.before, argc, argv, envp);
@@ -413,25 +438,13 @@ impl Copy {
     /// Must be called once, on the rank's own thread, after what the rank registered for its exit has run. Nothing
     /// of the copy may run afterwards.
     pub unsafe fn run_destructors(&self) {
+        if let Some(space) = self.space.get() {
+            // SAFETY: passed on to the caller.
+            return unsafe { space.run_all_destructors() };
+        }
         for object in self.program.inner.order.iter().rev() {
-            let hooks = &self.program.inner.objects[*object].template.hooks;
-            let base = self.bases[*object];
             // SAFETY: tables and functions were found inside the object; the caller keeps the order.
-            unsafe {
-                if let Some((address, count)) = hooks.end_array {
-                    for at in (0..count as usize).rev() {
-                        call(
-                            *((base + address as usize) as *const usize).add(at),
-                            0,
-                            std::ptr::null_mut(),
-                            std::ptr::null_mut(),
-                        );
-                    }
-                }
-                if let Some(address) = hooks.end {
-                    call(base + address as usize, 0, std::ptr::null_mut(), std::ptr::null_mut());
-                }
-            }
+            unsafe { destruct(self.bases[*object], &self.program.inner.objects[*object].template.hooks) };
         }
     }
 
@@ -452,13 +465,54 @@ impl Copy {
     }
 
     unsafe fn construct(&self, object: usize, argc: c_int, argv: *mut *mut c_char, envp: *mut *mut c_char) {
-        let (base, hooks) = (self.bases[object], &self.program.inner.objects[object].template.hooks);
-        // SAFETY: tables and functions were found inside the object; passed on to the caller.
+        // SAFETY: passed on to the caller.
         unsafe {
-            if let Some(address) = hooks.start {
-                call(base + address as usize, argc, argv, envp);
+            construct(
+                self.bases[object],
+                &self.program.inner.objects[object].template.hooks,
+                argc,
+                argv,
+                envp,
+            )
+        }
+    }
+}
+
+/// Runs the constructors of an object.
+///
+/// # Safety
+/// The object is loaded at `base` and these are its constructors.
+pub(crate) unsafe fn construct(
+    base: usize,
+    hooks: &Hooks,
+    argc: c_int,
+    argv: *mut *mut c_char,
+    envp: *mut *mut c_char,
+) {
+    // SAFETY: tables and functions were found inside the object; passed on to the caller.
+    unsafe {
+        if let Some(address) = hooks.start {
+            call(base + address as usize, argc, argv, envp);
+        }
+        run_array(base, hooks.start_array, argc, argv, envp);
+    }
+}
+
+/// Runs the destructors of an object.
+///
+/// # Safety
+/// The object is loaded at `base` and these are its destructors.
+pub(crate) unsafe fn destruct(base: usize, hooks: &Hooks) {
+    let none = std::ptr::null_mut;
+    // SAFETY: tables and functions were found inside the object; passed on to the caller.
+    unsafe {
+        if let Some((address, count)) = hooks.end_array {
+            for at in (0..count as usize).rev() {
+                call(*((base + address as usize) as *const usize).add(at), 0, none(), none());
             }
-            run_array(base, hooks.start_array, argc, argv, envp);
+        }
+        if let Some(address) = hooks.end {
+            call(base + address as usize, 0, none(), none());
         }
     }
 }

@@ -163,7 +163,6 @@ const SHARED_CALLS: &[&str] = &[
     "unsetenv",
     "setrlimit",
     "mlockall",
-    "dlopen",
 ];
 
 /// Lists the functions whose replacement makes a heap of its own.
@@ -316,6 +315,17 @@ pub(crate) fn judge_image(path: &Path, image: &Image<'_>) -> Result<(Vec<Reason>
     judge_relocations(path, image, &mut add)?;
     judge_symbols(path, image, &mut add, &mut notes);
     Ok((reasons, notes))
+}
+
+/// Judges a library that a rank opens while it runs.
+pub(crate) fn judge_library(path: &Path, image: &Image<'_>) -> Result<Vec<Reason>> {
+    let (mut reasons, mut notes) = (Vec::new(), Vec::new());
+    let mut add = |kind, what: String, remedy: &str| {
+        reasons.push(Reason { kind, object: path.to_path_buf(), what, remedy: remedy.into() });
+    };
+    judge_relocations(path, image, &mut add)?;
+    judge_symbols(path, image, &mut add, &mut notes);
+    Ok(reasons)
 }
 
 fn judge_relocations(

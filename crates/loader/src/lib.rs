@@ -14,6 +14,7 @@ pub mod libraries;
 pub mod link;
 mod map;
 mod parts;
+pub mod plugins;
 mod program;
 mod relocation;
 pub mod symbols;

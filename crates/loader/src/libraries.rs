@@ -64,6 +64,14 @@ impl SearchPaths {
     }
 }
 
+/// Replaces what a path with a folder may refer to by `$`, for an object at `origin`.
+pub(crate) fn expand_path(path: &str, origin: &Path) -> PathBuf {
+    let folder = origin.parent().unwrap_or(Path::new("/")).to_string_lossy().into_owned();
+    let all = expand(path, &folder);
+    let found = all.iter().find(|path| Path::new(path).exists()).or(all.first());
+    PathBuf::from(found.map_or(path, String::as_str))
+}
+
 /// Replaces `$ORIGIN` and `$LIB`; the latter means a different folder from system to system, so try each.
 fn expand(folder: &str, origin: &str) -> Vec<String> {
     let folder = folder.replace("${ORIGIN}", origin).replace("$ORIGIN", origin).replace("${LIB}", "$LIB");

@@ -34,6 +34,14 @@ impl Part {
     pub fn image(&self) -> Result<Image<'_>> {
         Image::parse(self.file.bytes()).map_err(|fault| at(&self.path, fault))
     }
+
+    /// Lists the private libraries it needs, as indices among the parts.
+    pub fn private_needs(&self) -> impl Iterator<Item = usize> {
+        self.needs.iter().filter_map(|(_, need)| match need {
+            Need::Private(index) => Some(*index),
+            _ => None,
+        })
+    }
 }
 
 /// Adds the file's name to what is wrong with its bytes.

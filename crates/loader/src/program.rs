@@ -33,11 +33,30 @@ pub(crate) struct Inner {
     /// search; here the host and its libraries come first. Each is an object, a place in it, and what belongs
     /// there: an object and an address in it.
     pub corrections: Vec<(usize, Slot, usize, u64)>,
+    /// Lists for each object the private libraries it needs, as indices among the objects.
+    pub needs: Vec<Vec<usize>>,
+    /// Lists all objects of the program in the order in which symbols are searched.
+    pub list: Vec<Listed>,
+    /// Lists the names under which programs need our library.
+    pub ours: Vec<String>,
+    /// Tells whether an object of the program opens plugins or asks the dynamic linker anything.
+    pub asks_linker: bool,
+}
+
+/// An object of a program in the order of search.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Listed {
+    /// The program or a private library.
+    Own(usize),
+    /// What all ranks share, by the name it is needed under.
+    Shared(CString),
 }
 
 #[derive(Debug)]
 pub(crate) struct Object {
     pub path: PathBuf,
+    /// Holds the name the object gives itself.
+    pub soname: Option<String>,
     /// Holds the path as the dynamic linker's list of objects shows it; lives as long as the process.
     pub link_name: &'static CString,
     pub file: crate::map::MappedFile,
@@ -75,10 +94,10 @@ impl Program {
             ));
         }
         crate::copy::load_shared(&shared(&parts))?;
-        Self::from_parts(parts)
+        Self::from_parts(parts, ours)
     }
 
-    fn from_parts(parts: Vec<Part>) -> Result<Program> {
+    fn from_parts(parts: Vec<Part>, ours: &[&str]) -> Result<Program> {
         let page = crate::copy::page_size();
         let order = order(&parts);
         let mut own_names = HashMap::new();
@@ -101,6 +120,11 @@ impl Program {
             objects.push(template);
         }
         let corrections = corrections(&objects, &own_names);
+        let needs = parts.iter().map(|part| part.private_needs().collect()).collect();
+        let list = list(&parts);
+        let asks_linker = objects
+            .iter()
+            .any(|template| crate::plugins::REPLACED.iter().any(|name| template.slots.contains_key(*name)));
         let objects = parts.into_iter().zip(objects).map(|(part, template)| Object::new(part, template));
         Ok(Program {
             inner: Arc::new(Inner {
@@ -108,6 +132,10 @@ impl Program {
                 order,
                 own_names,
                 corrections,
+                needs,
+                list,
+                ours: ours.iter().map(|name| (*name).to_string()).collect(),
+                asks_linker,
             }),
         })
     }
@@ -140,13 +168,16 @@ impl Program {
 }
 
 impl Object {
-    fn new(part: Part, template: Template) -> Result<Object> {
+    /// Keeps what copies of an object are made from.
+    pub(crate) fn new(part: Part, template: Template) -> Result<Object> {
         // The linker keeps the pointer for the life of the process, so the name is leaked: once per program.
         let name = CString::new(part.path.as_os_str().as_bytes())
             .map_err(|_| Error::new(&part.path, ErrorKind::Unreadable, "has a zero byte in its path"))?;
+        let soname = part.image()?.tagged_string(elf::DT_SONAME).map(String::from);
         let edited = crate::copy::write_edited(&part.path, part.file.bytes(), &template)?;
         Ok(Object {
             path: part.path,
+            soname,
             link_name: Box::leak(Box::new(name)),
             file: part.file,
             template,
@@ -156,7 +187,7 @@ impl Object {
 }
 
 /// Tells whether a symbol is data or a function that other objects may refer to.
-fn is_plain_definition(symbol: &Symbol<'_>) -> bool {
+pub(crate) fn is_plain_definition(symbol: &Symbol<'_>) -> bool {
     symbol.defined
         && matches!(symbol.bind, elf::STB_GLOBAL | elf::STB_WEAK | elf::STB_GNU_UNIQUE)
         && matches!(symbol.kind, elf::STT_NOTYPE | elf::STT_OBJECT | elf::STT_FUNC)
@@ -188,6 +219,24 @@ fn shared(parts: &[Part]) -> Vec<PathBuf> {
             _ => None,
         })
         .collect()
+}
+
+/// Lists a program's objects in the order of search: breadth first, each once.
+fn list(parts: &[Part]) -> Vec<Listed> {
+    let mut list = vec![Listed::Own(0)];
+    for (name, need) in parts.iter().flat_map(|part| &part.needs) {
+        let next = match need {
+            Need::Private(index) => Listed::Own(*index),
+            Need::Ours | Need::Shared(_) => match CString::new(name.as_str()) {
+                Ok(name) => Listed::Shared(name),
+                Err(_) => continue,
+            },
+        };
+        if !list.contains(&next) {
+            list.push(next);
+        }
+    }
+    list
 }
 
 /// Orders objects so that each comes after those it needs; in a circle the one met first comes last.

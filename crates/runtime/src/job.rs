@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, O
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use weft_base::host::{Beginning, NodeHooks, RankEnd};
 use weft_base::job::{Job, Name, Named, RankState, Report, Secret, Spawn};
+use weft_base::say;
 use weft_loader::{Copy, Program};
 use weft_mpi::process::{INITIALIZED, Process};
 use weft_sched::Thread;
@@ -154,6 +155,10 @@ impl Held {
         weft_diagnose::install(setup).map_err(|error| format!("no stack for the crash handler: {error}"))?;
         weft_mpi::host::install(Box::leak(Box::new(Host(held))));
         findings::install(control);
+        weft_loader::plugins::install(weft_loader::plugins::Host {
+            own_copy: || current().and_then(Held::own_copy),
+            warn: |message| say!("weft: warning: {message}"),
+        });
         held.announce_program();
         threads::start(&held.description, &held.own)?;
         held.load()?;
@@ -260,17 +265,17 @@ impl Held {
         self.copies.len() as u32
     }
 
-    fn own_copy(&self) -> Option<&Copy> {
+    fn own_copy(&'static self) -> Option<&'static Copy> {
         self.copies.get(weft_sched::current().rank() as usize)?.get()
     }
 
     /// Tells whether an address lies in the calling rank's copies.
-    pub fn is_private(&self, address: usize) -> bool {
+    pub fn is_private(&'static self, address: usize) -> bool {
         self.own_copy().is_some_and(|copy| copy.owns(address))
     }
 
     /// Runs the destructors of the calling rank's copies.
-    pub fn run_destructors(&self) {
+    pub fn run_destructors(&'static self) {
         if let Some(copy) = self.own_copy() {
             // SAFETY: the rank is ending, on a thread of its own; its exit handlers have run.
             unsafe { copy.run_destructors() };
