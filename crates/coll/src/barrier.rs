@@ -12,10 +12,19 @@ impl Team {
     /// `MPI_ERR_OTHER` if the ranks are in different calls.
     #[inline]
     pub fn barrier(&self) -> Result {
-        let description = Description::new(Call::Barrier, None, 0);
+        self.barrier_of(Call::Barrier)
+    }
+
+    /// As [`Team::barrier`], for another call that waits for all: it matches nobody's barrier.
+    ///
+    /// # Errors
+    /// As [`Team::barrier`].
+    #[inline]
+    pub fn barrier_of(&self, call: Call) -> Result {
+        let description = Description::new(call, None, 0);
         if self.spread().is_some() {
             let Some(common) = self.common() else {
-                return self.run_spread(&Operation::new(Call::Barrier));
+                return self.run_spread(&Operation::new(call));
             };
             let result = common.synchronise(description);
             common.take_what_has_come(); // As after every operation there: see `in_common`.

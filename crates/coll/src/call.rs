@@ -45,12 +45,19 @@ calls! {
     NeighborAlltoall = "MPI_Neighbor_alltoall",
     NeighborAlltoallv = "MPI_Neighbor_alltoallv",
     NeighborAlltoallw = "MPI_Neighbor_alltoallw",
+    Finalize = "MPI_Finalize",
+    Disconnect = "MPI_Comm_disconnect",
 }
 
 impl Call {
     /// Returns the procedure's name.
     pub fn name(self) -> &'static str {
         NAMES[self as usize]
+    }
+
+    /// Tells whether the ranks only wait for each other.
+    pub(crate) fn is_barrier(self) -> bool {
+        matches!(self, Self::Barrier | Self::Finalize | Self::Disconnect)
     }
 
     /// Tells whether the operation reduces what ranks contribute.
@@ -94,6 +101,7 @@ impl Call {
             | Self::NeighborAlltoall
             | Self::NeighborAlltoallv
             | Self::NeighborAlltoallw => return None,
+            Self::Finalize | Self::Disconnect => Collective::Barrier,
         })
     }
 }

@@ -115,7 +115,7 @@ impl Team {
 fn may_be_in_common(operation: &Operation<'_>) -> bool {
     let Operation { call, send, .. } = operation;
     match call {
-        Call::Barrier | Call::Broadcast | Call::Allgather => true,
+        Call::Barrier | Call::Finalize | Call::Disconnect | Call::Broadcast | Call::Allgather => true,
         Call::Alltoall => !send.is_none(),
         _ => call.is_reduction() && span(&send.piece(0)).is_some(),
     }

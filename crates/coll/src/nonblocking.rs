@@ -208,8 +208,8 @@ impl Team {
     /// `MPI_ERR_TRUNCATE` if the rank receives more than fits; `MPI_ERR_OTHER` if the ranks are in different calls.
     #[inline(always)]
     pub fn run(&self, operation: &Operation<'_>) -> Result {
-        if operation.call == Call::Barrier && !self.members().are_two_groups() && self.spread().is_some() {
-            return self.barrier();
+        if operation.call.is_barrier() && !self.members().are_two_groups() && self.spread().is_some() {
+            return self.barrier_of(operation.call);
         }
         self.run_any(operation)
     }
@@ -217,7 +217,7 @@ impl Team {
     fn run_any(&self, operation: &Operation<'_>) -> Result {
         let Operation { call, send, receive, .. } = operation;
         let are_two_groups = self.members().are_two_groups();
-        let plain = !are_two_groups || *call == Call::Barrier;
+        let plain = !are_two_groups || call.is_barrier();
         if !plain || operation.neighbors.is_some() {
             return self.start(operation).wait();
         }
@@ -234,7 +234,7 @@ impl Team {
         };
         let operator = || operation.operator.expect("reductions have an operator");
         match call {
-            Call::Barrier => self.barrier(),
+            Call::Barrier | Call::Finalize | Call::Disconnect => self.barrier_of(*call),
             Call::Broadcast if own == root => self.broadcast(root, send.piece(0)),
             Call::Broadcast => self.broadcast(root, receive.piece(0)),
             Call::Gather | Call::Gatherv => {

@@ -93,7 +93,7 @@ pub(crate) fn schedule(choice: &Choice) -> Arc<Schedule> {
         if rooted && members.are_two_groups() { members.group(choice.near_root).len() as u32 - 1 } else { 0 };
     let mut plan = Schedule::new(members.size, members.size - spectators);
     match choice.call {
-        Call::Nothing | Call::Internal | Call::Barrier => {
+        Call::Nothing | Call::Internal | Call::Barrier | Call::Finalize | Call::Disconnect => {
             plan.add(Action::Join, Holds::All, None, &[Event::All]);
         }
         Call::Broadcast | Call::Scatter | Call::Scatterv => {

@@ -189,7 +189,8 @@ impl Team {
             Call::Allgatherv => (0..self.size()).map(|rank| receive.piece(rank).bytes()).max().unwrap_or(0),
             Call::Alltoall => receive.piece_of_all().bytes(),
             // Not all ranks know; the choice does not depend on it.
-            Call::Barrier | Call::Gatherv | Call::Scatterv | Call::Alltoallv | Call::Alltoallw => 0,
+            Call::Barrier | Call::Finalize | Call::Disconnect => 0,
+            Call::Gatherv | Call::Scatterv | Call::Alltoallv | Call::Alltoallw => 0,
             _ => send.piece(0).bytes(),
         };
         self.size() > 1 && self.step(*call, bytes).algorithm == Schedule

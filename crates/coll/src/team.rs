@@ -34,6 +34,9 @@ pub struct Team {
     round: AtomicU64,
     /// Among few: the last round that all are known to have said.
     known: AtomicU64,
+    /// What the rank has said in all rounds, in one word: ranks that differ in a round for which nobody waits differ in all
+    /// that follow, so that the next for which somebody waits tells. Likewise.
+    said: AtomicU64,
     /// The number of calls that start or prepare an operation, likewise.
     calls: AtomicU64,
     /// Which algorithms operations take.
@@ -85,6 +88,7 @@ impl Team {
             split: 0,
             round: AtomicU64::new(0),
             known: AtomicU64::new(0),
+            said: AtomicU64::new(0),
             calls: AtomicU64::new(0),
             chosen: Chosen::new(selection),
             shown: Counter::default(),
@@ -296,6 +300,9 @@ impl<F: Sync> Peers<'_, F> {
     }
 }
 
+/// The bits of a signature.
+const SIGNATURE: u64 = (1 << 40) - 1;
+
 /// A round that the rank has entered.
 pub(crate) struct Round<'a> {
     team: &'a Team,
@@ -353,6 +360,9 @@ impl Round<'_> {
     /// few: then each who needs the result does.
     #[inline]
     pub fn arrive(&self, signature: u64, combine: &impl Combine) {
+        let before = self.team.said.load(Ordering::Relaxed);
+        let signature = before.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(signature) & SIGNATURE;
+        self.team.said.store(signature, Ordering::Relaxed);
         let wake = match &self.shared.lines {
             None => self.shared.rendezvous.arrive(self.number, self.team.shard, signature, combine),
             Some(lines) => {
@@ -385,7 +395,7 @@ impl Round<'_> {
             self.check_whole(|| self.is_complete())?;
         }
         self.team.note_known(self.number);
-        if self.is_mismatched() { Err(self.mismatch()) } else { Ok(()) }
+        if self.is_mismatched() { Err(self.whole_mismatch()) } else { Ok(()) }
     }
 
     /// Arrives as the root whose data is in place: nobody need wait for more.
@@ -494,19 +504,54 @@ impl Round<'_> {
         Description(self.words(rank).0.load(Ordering::Relaxed))
     }
 
+    /// Says how ranks differ that have all arrived: here, or in a round before for which nobody has waited. The posts of the
+    /// rounds before are there as long as no rank is far ahead.
+    #[cold]
+    fn whole_mismatch(&self) -> Error {
+        self.begin_anew();
+        let earlier =
+            (0..DEPTH as u64).filter_map(|back| self.number.checked_sub(back)).filter(|&number| number > 0);
+        for number in earlier {
+            let round = Round { team: self.team, shared: self.shared, number, call: self.call };
+            let first = round.call(0);
+            let differs = |&rank: &u32| !round.call(rank).same_call(first);
+            if let Some(other) = (1..self.team.size).find(differs) {
+                return mismatched((0, first), (other, round.call(other)));
+            }
+        }
+        self.mismatch()
+    }
+
+    /// Forgets what the rank has said before: all who see that ranks differ in a round do that, and agree again.
+    fn begin_anew(&self) {
+        self.team.said.store(self.number, Ordering::Relaxed);
+    }
+
+    /// Says how a rank differs from the calling one.
     #[cold]
     pub fn mismatch(&self) -> Error {
+        self.begin_anew();
         let differs = |r: &u32| !self.call(*r).same_call(self.call);
         let other = (0..self.team.size).find(differs);
         let other = other.or_else(|| (0..self.team.size).find(|&r| self.call(r) != self.call));
-        let other = other.map_or_else(String::new, |r| format!("rank {r} called {}", self.call(r)));
-        Error::new(
-            MPI_ERR_OTHER,
-            format!(
-                "collective calls on one communicator do not match: rank {} called {} while {other}; \
-                 all its ranks must make the same collective calls in the same order",
-                self.team.rank, self.call
-            ),
-        )
+        let other = other.map(|rank| (rank, self.call(rank)));
+        let mine = (self.team.rank, self.call);
+        match other {
+            Some(other) if other.0 < mine.0 => mismatched(other, mine),
+            Some(other) => mismatched(mine, other),
+            None => mismatched(mine, mine),
+        }
     }
+}
+
+/// The error of ranks in different calls.
+fn mismatched(one: (u32, Description), other: (u32, Description)) -> Error {
+    Error::new(
+        MPI_ERR_OTHER,
+        format!(
+            "collective calls on one communicator do not match: rank {} called {} while rank {} called {}; \
+             all its ranks must make the same collective calls in the same order",
+            one.0, one.1, other.0, other.1
+        ),
+    )
 }

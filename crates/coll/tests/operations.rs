@@ -439,6 +439,8 @@ fn a_root_of_large_data_learns_of_other_calls_when_all_have_come() {
                 (_, Ok(())) => assert!(data.iter().all(|&x| x == 0)),
                 (_, Err(class)) => assert_eq!(class, MPI_ERR_OTHER),
             }
+            // Who has gone on is told now; then all begin anew.
+            let _ = team.barrier();
             team.barrier().unwrap();
         });
     }
@@ -475,8 +477,26 @@ fn a_root_that_publishes_in_another_call_is_noticed() {
         } else {
             team.broadcast(0, write(&mut data, long()))
         };
-        // The root waits for nobody and cannot know.
+        // The root waits for nobody and cannot know before the next operation.
         assert_eq!(result.map_err(|e| e.class), if team.rank() == 0 { Ok(()) } else { Err(MPI_ERR_OTHER) });
+        assert_eq!(team.barrier().map_err(|e| e.class), Err(MPI_ERR_OTHER));
         team.barrier().unwrap();
     });
+}
+
+#[test]
+fn broadcasts_with_different_roots_are_noticed_in_the_next_operation_that_waits() {
+    for size in [2, 3, 7] {
+        with_ranks(size, HOMES[0], |team| {
+            let mut data = [i64::from(team.rank())];
+            let _ = team.broadcast(team.rank() % 2, write(&mut data, long()));
+            let error = team.barrier().expect_err("the roots differ");
+            let text = error.to_string();
+            assert!(
+                text.contains("MPI_Bcast with root 0") && text.contains("MPI_Bcast with root 1"),
+                "{text}"
+            );
+            team.barrier().unwrap();
+        });
+    }
 }

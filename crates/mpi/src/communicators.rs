@@ -20,7 +20,7 @@ use weft_base::finding;
 use weft_base::handle::Kind;
 use weft_base::settings::is_checking;
 use weft_base::{Error, In, Out, Result, abi};
-use weft_coll::Team;
+use weft_coll::{Call, Team};
 use weft_comm::topology::Topology;
 use weft_comm::{Communicator as Values, Comparison, Group, SELF_CONTEXT, WORLD_CONTEXT};
 use weft_p2p::{Matched, Scope};
@@ -280,7 +280,7 @@ pub fn comm_disconnect(comm: Out<abi::Comm>) -> Result {
     }
     communicator.attributes.delete_all(handle.0)?;
     // Nobody lets go of the way to the others before they need it no more.
-    communicator.team.barrier()?;
+    communicator.team.barrier_of(Call::Disconnect)?;
     drop(communicator);
     let communicator = process.communicators.remove(handle.0)?;
     process.retire(handle, communicator);
@@ -303,7 +303,7 @@ pub(crate) fn part(process: &Process) -> Result {
     let is_fatal = |communicator: &Communicator| {
         matches!(communicator.error_handler().action, Action::Fatal | Action::Abort)
     };
-    ties.iter().try_for_each(|communicator| match communicator.team.barrier() {
+    ties.iter().try_for_each(|communicator| match communicator.team.barrier_of(Call::Disconnect) {
         Err(error) if error.class == MPI_ERR_PROC_ABORTED && !is_fatal(communicator) => Ok(()),
         outcome => outcome,
     })

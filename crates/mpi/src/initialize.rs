@@ -6,6 +6,7 @@ use crate::{check, checking, communicators, host, nodes, spawning};
 use core::ffi::{c_char, c_int};
 use weft_base::constants::*;
 use weft_base::{Error, Out, Result, abi};
+use weft_coll::Call;
 
 /// `MPI_Init`: the arguments are left alone.
 ///
@@ -93,7 +94,7 @@ pub fn finalize() -> Result {
     let parted = communicators::part(process);
     nodes::await_heard();
     // Peers may still need this rank's buffers (a rendezvous send whose request was freed).
-    world.team.barrier()?;
+    world.team.barrier_of(Call::Finalize)?;
     checking::report_left(process);
     process.world.clear();
     process.discard_derived(0);

@@ -74,7 +74,9 @@ pub(crate) fn program(layout: &Layout, me: u32, choice: &Choice) -> Program {
     let segments = segments(choice.bytes, choice.segment).count() as u32;
     planner.program.shape = planner.shape_of_length() << 19 | segments << 8 | planner.shape_of_algorithm();
     match choice.call {
-        Call::Nothing | Call::Internal | Call::Barrier => planner.barrier(),
+        Call::Nothing | Call::Internal | Call::Barrier | Call::Finalize | Call::Disconnect => {
+            planner.barrier()
+        }
         Call::Broadcast => planner.broadcast(),
         Call::Gather | Call::Gatherv => planner.gather(),
         Call::Scatter | Call::Scatterv => planner.scatter(),

@@ -52,7 +52,7 @@ pub(crate) fn choose(
     let segment = if wanted > 0 { wanted } else { SEGMENT_BYTES };
     let segment = segment.max(bytes.div_ceil(SEGMENTS).next_multiple_of(4096));
     let rooted = matches!(call, Call::Broadcast | Call::Reduce);
-    let Some(step) = step.filter(|_| !members.are_two_groups() || rooted || call == Call::Barrier) else {
+    let Some(step) = step.filter(|_| !members.are_two_groups() || rooted || call.is_barrier()) else {
         // Between two groups: bundles go straight to the other group, and reductions up one tree and down another.
         return (Algorithm::Pairwise, segment);
     };
