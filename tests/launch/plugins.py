@@ -7,10 +7,10 @@ from common import BIN, expect, mpirun, run
 HERE = Path(__file__).resolve().parent / "plugins"
 
 
-def library(shop, name, *flags, source="library.c"):
+def library(shop, name, *flags, source="library.c", wrapper="mpicc"):
     path = shop.path / "plugins" / name
     path.parent.mkdir(exist_ok=True)
-    expect(run(BIN / "mpicc", "-shared", "-fPIC", "-O1", "-g", "-o", path, HERE / source, *flags), 0)
+    expect(run(BIN / wrapper, "-shared", "-fPIC", "-O1", "-g", "-o", path, HERE / source, *flags), 0)
     return path
 
 
@@ -18,7 +18,7 @@ def plugins(shop):
     """Builds the plugins and their libraries; returns their folder and the program."""
     folder = shop.path / "plugins"
     here = (f"-L{folder}", "-Wl,-rpath,$ORIGIN", "-Wl,--allow-shlib-undefined")
-    if not folder.exists():
+    if not (folder / "counter.so").exists():
         library(shop, "libnear.so", "-DPREFIX=near", "-Wl,-soname,libnear.so")
         library(shop, "libdep.so", "-DPREFIX=dep", "-Wl,-soname,libdep.so")
         library(shop, "libparent.so", "-DPREFIX=parent", "-Wl,-soname,libparent.so")
@@ -34,7 +34,6 @@ def plugins(shop):
         library(shop, "deep.so", "-DPREFIX=deep", "-DNEEDS=which")
         library(shop, "flat.so", "-DPREFIX=flat", "-DNEEDS=which")
         library(shop, "local.so", "-DPREFIX=local", '-DTHREAD="global-dynamic"')
-        library(shop, "fixed.so", "-DPREFIX=fixed", '-DTHREAD="initial-exec"')
         (folder / "text.so").write_text("no library\n" * 20)
     program = shop.compile(HERE / "program.c", "-rdynamic", f"-L{folder}", "-lnear", f"-Wl,-rpath,{folder}",
                            "-ldl", "-pthread", name="plugged")
@@ -57,3 +56,47 @@ def test_plugins_of_many_ranks_are_their_own(shop):
     folder, program = plugins(shop)
     good = [f"{rank}: begin handler good" for rank in range(64)]
     expect(mpirun("-n", "64", "--ranks-as", "threads", program, folder), 0, lines=good)
+
+
+def test_plugins_in_cxx_throw_and_keep_their_templates(shop):
+    plugin = library(shop, "objects.so", source="objects.cpp", wrapper="mpicxx")
+    program = shop.compile(HERE / "user.cpp", wrapper="mpicxx", name="cxx-user")
+    for way in ("processes", "threads"):
+        lines = [f"{r}: {r + 1}, thrown {r}, caught {r + 7}, remembers 12, still {r + 1}" for r in range(3)]
+        lines += ["plugin ends, used 3"] * 3
+        expect(mpirun("-n", "3", "--ranks-as", way, program, plugin), 0, lines=lines)
+
+
+def test_plugins_that_cannot_be_private_are_refused(shop):
+    opener = shop.compile(HERE / "opener.c", "-ldl")
+    fixed = library(shop, "fixed.so", "-DPREFIX=fixed", '-DTHREAD="initial-exec"')
+    text = library(shop, "textual.so", "-DTEXT", "-Wl,-z,notext", source="odd.c")
+    stack = library(shop, "stack.so", "-DPREFIX=stack", "-Wl,-z,execstack")
+    for plugin, why in ((fixed, "thread-local data of the initial-exec model"), (text, "relocations in its code"),
+                        (stack, "needs an executable stack")):
+        # It may be one for processes.
+        expect(mpirun("-n", "2", "--ranks-as", "processes", opener, plugin), 0, lines=["open"] * 2)
+        result = expect(mpirun("-n", "2", "--ranks-as", "threads", opener, plugin), 0)
+        for line in result.out.splitlines():
+            assert line.startswith(f"{plugin}: ") and why in line and "--ranks-as processes" in line, result
+
+
+def test_a_plugin_that_concerns_other_ranks_is_reported_once(shop):
+    opener = shop.compile(HERE / "opener.c", "-ldl")
+    plugin = library(shop, "forks.so", "-DFORK", source="odd.c")
+    result = expect(mpirun("-n", "3", "--ranks-as", "threads", opener, plugin), 0, lines=["open"] * 3)
+    said = [line for line in result.err.splitlines() if str(plugin) in line]
+    assert len(said) == 1 and "fork" in said[0] and "--ranks-as processes" in said[0], result
+
+
+def test_a_crash_in_a_plugin_names_its_source(shop):
+    opener = shop.compile(HERE / "opener.c", "-ldl")
+    plugin = library(shop, "crash.so", "-DCRASH", "-O0", source="odd.c")
+    expect(mpirun("-n", "2", "--ranks-as", "threads", opener, plugin), err=["SIGSEGV", "write_to at odd.c", "go at odd.c"])
+
+
+def test_what_is_closed_gives_its_memory_back(shop):
+    program = shop.compile(HERE / "repeat.c", "-ldl", name="repeat")
+    plugin = library(shop, "again.so", "-DPREFIX=again")
+    for way in (["--workers", "2"], ["--scheduler", "kernel"]):
+        expect(mpirun("-n", "4", "--ranks-as", "threads", *way, program, plugin), 0, lines=["same"])

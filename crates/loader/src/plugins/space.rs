@@ -480,6 +480,9 @@ impl Space {
         let mut next = 0;
         while next < plan.len() {
             let prepared = plan[next].prepared.clone();
+            if prepared.object.template.executable_stack && !self.copy.program().needs_executable_stack() {
+                return Err(Some(text::needs_stack(&plan[next].path.to_string_lossy())));
+            }
             let origin = &prepared.object.path;
             let parent = parents[next].map_or(&inherited, |at: usize| &lists[at]);
             let paths = Image::parse(prepared.object.file.bytes())

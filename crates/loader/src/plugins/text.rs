@@ -39,6 +39,14 @@ pub(crate) fn is_program(name: &str) -> String {
     format!("{name}: cannot dynamically load position-independent executable")
 }
 
+/// An object that wants to run code on stacks, where the program has none that permit it.
+pub(crate) fn needs_stack(name: &str) -> String {
+    format!(
+        "{name}: needs an executable stack, which this rank, a thread, has not; link it with -z noexecstack, or the \
+         program with -z execstack, or run with --ranks-as processes"
+    )
+}
+
 /// Refuses what is no library.
 pub(crate) fn check_kind(name: &str, image: &Image<'_>) -> Result<(), String> {
     match image.kind {
