@@ -83,7 +83,6 @@ int main(int argc, char **argv) {
   if (!strcmp(what, "arguments")) for (int i = 2; i < argc; i++) printf("%d [%s]\n", rank, argv[i]);
   if (!strcmp(what, "getenv")) printf("%d %s\n", rank, getenv(argv[2]) ? getenv(argv[2]) : "(none)");
   if (!strcmp(what, "directory")) { char path[4096]; printf("%d %s\n", rank, getcwd(path, sizeof path)); }
-  if (!strcmp(what, "name")) printf("%d %s\n", rank, program_invocation_short_name);
   if (!strcmp(what, "options")) options(argc, argv);
   if (!strcmp(what, "numbers")) numbers();
   if (!strcmp(what, "tokens")) tokens();

@@ -40,11 +40,8 @@ fn threads(path: &Path) {
 fn what_the_wrappers_make_can_run_as_threads() {
     let shop = Workshop::new("plain");
     threads(&shop.program("plain", HELLO, &[]));
-    threads(&shop.program_cxx(
-        "cxx",
-        "#include <iostream>\nint main() { std::cout << weft_rank() << std::endl; }",
-        &[],
-    ));
+    let cout = "#include <iostream>\nint main() { std::cout << weft_rank() << std::endl; }";
+    threads(&shop.program_shared("g++", "cxx", cout, weft_loader::link::CXX_LINK));
     let local = "_Thread_local int x; int main(void) { return x + weft_rank(); }";
     threads(&shop.program_shared("gcc", "local", local, &[]));
 }
@@ -169,15 +166,56 @@ fn calls_for_a_process_of_its_own_are_found_also_in_libraries() {
 }
 
 #[test]
-fn calls_that_only_may_matter_are_notes() {
-    let shop = Workshop::new("notes");
-    let source = "#include <unistd.h>\n#include <signal.h>\n
-        int main(void) { signal(SIGUSR1, SIG_IGN); return chdir(\"/\") + weft_rank(); }";
-    let Verdict::Threads { notes } = examine(&shop.program("notes", source, &[]), OURS) else {
-        panic!("no threads")
+fn calls_that_act_on_all_ranks_are_reasons_a_line_for_each_effect() {
+    let shop = Workshop::new("shared calls");
+    let source = "#include <unistd.h>\n#include <signal.h>\n#include <sys/stat.h>
+        int main(void) { signal(SIGUSR1, SIG_IGN); umask(0); return chdir(\"/\") + fchdir(0) + weft_rank(); }";
+    let path = shop.program("shared", source, &[]);
+    let text = processes(&path, &[ReasonKind::ProcessCall; 3]);
+    assert!(text.contains("uses chdir, fchdir (changes the working directory of all ranks)"), "{text}");
+    assert!(text.contains("uses umask (") && text.contains("uses signal ("), "{text}");
+}
+
+#[test]
+fn a_function_of_the_programs_own_is_not_libcs() {
+    let shop = Workshop::new("own functions");
+    let source =
+        "int chdir(const char *p) { return !p; } int main(void) { return chdir(\"/\") + weft_rank(); }";
+    threads(&shop.program("own", source, &["-fno-builtin"]));
+    // Nor is one that a library of the program's brings.
+    shop.library("libours.so", "int umask(int m) { return m; }", &["-fno-builtin"]);
+    let source = "int umask(int); int main(void) { return umask(0) + weft_rank(); }";
+    threads(&shop.program("theirs", source, &["-L.", "-l:libours.so", "-fno-builtin"]));
+}
+
+#[test]
+fn a_known_library_may_use_what_others_may_not() {
+    let shop = Workshop::new("exceptions");
+    let library = "int chdir(const char *); int _gfortran_chdir_i4(void) { return chdir(\"/\"); }
+        int _gfortran_other(void) { return 0; }";
+    shop.library("libgfortran.so.5", library, &[]);
+    let program = |name, function: &str| {
+        let source = format!("int {function}(void); int main(void) {{ return {function}() + weft_rank(); }}");
+        shop.program(name, &source, &["-L.", "-l:libgfortran.so.5"])
     };
-    let text: String = notes.iter().map(ToString::to_string).collect();
-    assert!(text.contains("chdir") && text.contains("signal"), "{text}");
+    threads(&program("other", "_gfortran_other"));
+    let text = processes(&program("changes", "_gfortran_chdir_i4"), &[ReasonKind::ProcessCall]);
+    assert!(text.contains("changes: uses _gfortran_chdir_i4 ("), "{text}");
+}
+
+#[test]
+fn what_a_static_cxx_library_has_but_nobody_calls_is_no_reason() {
+    let shop = Workshop::new("static runtime");
+    let mut flags = vec!["-std=c++17"];
+    flags.extend(weft_loader::link::CXX_LINK);
+    let cxx = |name, source: &str| shop.program_shared("g++", name, source, &flags);
+    let prelude = "#include <iostream>\n#include <filesystem>\nint main() { std::cout << weft_rank();";
+    let path = cxx("plain", &format!("{prelude} return !std::filesystem::exists(\"/\"); }}"));
+    let verdict = examine(&path, OURS);
+    let Verdict::Threads { notes } = &verdict else { panic!("{verdict:?}") };
+    assert!(notes.is_empty(), "{notes:?}");
+    let path = cxx("moves", &format!("{prelude} std::filesystem::current_path(\"/\"); }}"));
+    assert!(processes(&path, &[ReasonKind::ProcessCall]).contains("uses chdir"));
 }
 
 #[test]
@@ -205,15 +243,12 @@ fn a_replaced_operator_new_is_a_reason() {
 }
 
 #[test]
-fn streams_of_the_shared_library_are_noted() {
+fn streams_of_the_shared_library_are_a_reason() {
     let shop = Workshop::new("streams");
     let source = "#include <iostream>\nint main() { std::cout << weft_rank(); }";
-    let about_streams = |path: &Path| {
-        let Verdict::Threads { notes } = examine(path, OURS) else { panic!("no threads") };
-        notes.iter().any(|note| note.what.contains("streams"))
-    };
-    assert!(about_streams(&shop.program_cxx("shared", source, &[])));
-    assert!(!about_streams(&shop.program_shared("g++", "own", source, weft_loader::link::CXX_LINK)));
+    let text = processes(&shop.program_cxx("shared", source, &[]), &[ReasonKind::ProcessCall]);
+    assert!(text.contains("uses std::cout ("), "{text}");
+    threads(&shop.program_shared("g++", "own", source, weft_loader::link::CXX_LINK));
 }
 
 #[test]

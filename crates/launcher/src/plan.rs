@@ -7,12 +7,13 @@ use crate::hosts::placement::{Dealer, all_slots};
 use crate::hosts::rank_file::Seat;
 use crate::hosts::{Host, file, list, rank_file};
 use crate::install::Installation;
+use crate::resolve::Ranks;
 use crate::rsh::Launcher;
-use crate::{report, resolve, settings, watchers};
-use std::collections::BTreeMap;
+use crate::{check, limits, report, resolve, settings, watchers};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use weft_base::job;
 use weft_base::say;
@@ -75,7 +76,8 @@ fn block_environment(block: &Block) -> Result<Vec<(OsString, OsString)>, Stop> {
     Ok(result)
 }
 
-/// Finds the programs and judges them; returns the blocks, and why ranks are to be processes if they are.
+/// Finds the programs and judges them; returns the blocks, and why ranks are to be processes if they are. Says what they
+/// share if they are threads all the same.
 fn find_programs(
     line: &CommandLine,
     ranks_as: RanksAs,
@@ -84,6 +86,7 @@ fn find_programs(
 ) -> Result<(Vec<job::Block>, Vec<String>), Stop> {
     let search = environment.get(OsStr::new("PATH")).cloned().unwrap_or_default();
     let (mut blocks, mut reasons) = (Vec::new(), Vec::new());
+    let mut judged: Vec<PathBuf> = Vec::new();
     for block in &line.blocks {
         let directory = block.directory.as_deref();
         if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
@@ -94,7 +97,22 @@ fn find_programs(
             None => search.clone(),
         };
         let program = resolve::find(&block.program, directory, &search)?;
-        reasons.extend(resolve::judge(&program, ranks_as)?.into_iter().flatten());
+        if !judged.contains(&program) {
+            match resolve::judge(&program, ranks_as)? {
+                Ranks::Threads(shared) => shared.iter().for_each(|what| {
+                    say!("mpirun: --ranks-as threads: all ranks share what these act on: {what}");
+                }),
+                Ranks::Processes(why) => why.into_iter().for_each(|line| {
+                    if !reasons.contains(&line) {
+                        reasons.push(line);
+                    }
+                }),
+            }
+            if line.verbose {
+                check::say_what_is_not_done(&program);
+            }
+            judged.push(program.clone());
+        }
         let arguments = [block.program.clone()].into_iter().chain(block.arguments.iter().cloned()).collect();
         let ranks = block.ranks.unwrap_or(default_ranks);
         let (environment, info) = (block_environment(block)?, block.info.clone());
@@ -393,10 +411,18 @@ pub fn plan(line: CommandLine, taken: &[(String, u32)]) -> Result<Plan, Stop> {
     let (blocks, reasons) = find_programs(&line, ranks_as, &environment, default_ranks)?;
     if let (Some(per_process @ 2..), false) = (line.ranks_per_process, reasons.is_empty()) {
         let text = format!("--ranks-per-process {per_process}: ranks cannot be threads, because");
-        return Err(Stop::new(
-            crate::USAGE,
-            [text].into_iter().chain(reasons).collect::<Vec<_>>().join("\n  "),
-        ));
+        // Threads that share something are possible; where they are not, the option's error says so.
+        let remedy = "remedy: leave --ranks-per-process out, or add --ranks-as threads if no rank is disturbed by that";
+        let lines = [text].into_iter().chain(reasons).chain([remedy.into()]);
+        return Err(Stop::new(crate::USAGE, lines.collect::<Vec<_>>().join("\n  ")));
+    }
+    let names: BTreeSet<&str> = lists.iter().flatten().map(|host| host.name.as_str()).collect();
+    let is_here = names.iter().any(|name| is_own(name, &own_name));
+    let total = blocks.iter().map(|block| u64::from(block.ranks)).sum();
+    // A file of ranks may name further hosts.
+    if line.placing.rank_file.is_none() {
+        let others = names.len() as u64 - u64::from(is_here);
+        limits::check_ranks(total, is_here, others, reasons.is_empty()).map_err(|why| Stop::new(1, why))?;
     }
     let placed = place(&line, &lists, &blocks, taken)?;
     let universe = universe(&lists, blocks.iter().map(|block| block.ranks).sum());

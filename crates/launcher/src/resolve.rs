@@ -4,7 +4,7 @@ use crate::flags::{RanksAs, Stop};
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use weft_loader::{ReasonKind, Verdict};
+use weft_loader::{Reason, ReasonKind, Verdict};
 
 /// The names under which programs need the library.
 pub const OURS: &[&str] = &["libmpi_abi.so.1", "libmpi_abi.so", "libmpi_abi.so.0"];
@@ -57,27 +57,38 @@ fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
-/// Returns why ranks of a program are to be processes, in lines; `None` if they can be threads as was asked for.
+/// How the ranks of a program run, and what is to be said about it.
+#[derive(Debug)]
+pub enum Ranks {
+    /// They are threads of one process, which was asked for although they share what these lines say.
+    Threads(Vec<String>),
+    /// They are processes, because of what these lines say.
+    Processes(Vec<String>),
+}
+
+/// Decides how the ranks of a program run.
 ///
 /// # Errors
-/// Says why they can be neither, and the remedy.
-pub fn judge(path: &Path, ranks_as: RanksAs) -> Result<Option<Vec<String>>, Stop> {
+/// Says why they can run neither way, or not as was asked for, and the remedy.
+pub fn judge(path: &Path, ranks_as: RanksAs) -> Result<Ranks, Stop> {
     let shown = path.display();
     let verdict = weft_loader::examine(path, OURS);
     let reasons = match &verdict {
         Verdict::NotLoadable(error) => return Err(Stop::new(CANNOT_EXECUTE, error)),
-        _ if ranks_as == RanksAs::Processes => return Ok(Some(vec!["--ranks-as processes".into()])),
-        Verdict::Threads { .. } => return Ok(None),
+        _ if ranks_as == RanksAs::Processes => {
+            return Ok(Ranks::Processes(vec!["--ranks-as processes".into()]));
+        }
+        Verdict::Threads { .. } => return Ok(Ranks::Threads(Vec::new())),
         Verdict::Processes { reasons, .. } => reasons,
     };
     let is_impossible = reasons.iter().any(|reason| reason.kind.is_impossible());
     if ranks_as == RanksAs::Threads && !is_impossible {
-        return Ok(None);
+        return Ok(Ranks::Threads(shared(reasons)));
     }
     let is_foreign = reasons.iter().any(|reason| reason.kind == ReasonKind::OtherLibrary);
     let lines = || reasons.iter().map(ToString::to_string);
     if ranks_as == RanksAs::Auto && !is_foreign {
-        return Ok(Some(lines().collect()));
+        return Ok(Ranks::Processes(lines().collect()));
     }
     let mut text = if is_foreign {
         format!("{shown}: it cannot take part in a job of this library, because")
@@ -96,4 +107,31 @@ pub fn judge(path: &Path, ranks_as: RanksAs) -> Result<Option<Vec<String>>, Stop
         "\n  or leave --ranks-as out: they can be processes"
     };
     Err(Stop::new(CANNOT_EXECUTE, text))
+}
+
+/// Says what ranks share that are threads all the same: a line for each object.
+fn shared(reasons: &[Reason]) -> Vec<String> {
+    let mut objects: Vec<(&Path, Vec<&str>)> = Vec::new();
+    let mut others = Vec::new();
+    for reason in reasons {
+        match reason.kind {
+            ReasonKind::ProcessCall => {
+                let names = reason.names.iter().map(String::as_str);
+                match objects.iter_mut().find(|(object, _)| *object == reason.object) {
+                    Some((_, all)) => all.extend(names),
+                    None => objects.push((&reason.object, names.collect())),
+                }
+            }
+            ReasonKind::OwnAllocator => others.push(reason.to_string()),
+            _ => {}
+        }
+    }
+    let lines = objects.iter().map(|(object, names)| {
+        let mut text = names.iter().take(12).copied().collect::<Vec<_>>().join(", ");
+        if names.len() > 12 {
+            text += &format!(" and {} more", names.len() - 12);
+        }
+        format!("{}: {text}", object.display())
+    });
+    lines.chain(others).collect()
 }

@@ -5,9 +5,10 @@
 
 use crate::install::Installation;
 use std::ffi::{OsStr, OsString};
+use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use weft_base::say;
 use weft_loader::link;
 
@@ -201,7 +202,12 @@ impl Wrapper {
         // The compiler answers with the bare name when it has no such file.
         let question = OsString::from(format!("-print-file-name={}", link::CXX_STATIC_LIBRARY));
         match self.run_quietly(&[question]) {
-            Ok(answer) if answer.contains('/') => link::CXX_LINK.iter().map(OsString::from).collect(),
+            Ok(answer) if answer.contains('/') => {
+                // Ours comes after the user's, so who does not want it must not get it.
+                let refuses = self.arguments.iter().any(|word| word == "-Wl,--no-gc-sections");
+                let flags = link::CXX_LINK.iter().filter(|flag| !refuses || **flag != "-Wl,--gc-sections");
+                flags.map(OsString::from).collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -312,13 +318,11 @@ impl Wrapper {
         if step != Step::Link && self.language != Language::Fortran {
             return Err(self.cannot_run(&self.tool(&command).exec()));
         }
-        let status = self.tool(&command).status().map_err(|error| self.cannot_run(&error))?;
-        if !status.success() && self.language == Language::Fortran && self.wants_modules(&words) {
-            say!(
-                "mpifort: Weft does not have the Fortran modules mpi and mpi_f08 and the file mpif.h yet; a Fortran program \
-                 can call MPI's C functions through interfaces with bind(C)"
-            );
-        }
+        let status = if self.language == Language::Fortran && self.wants_modules(&words) {
+            self.run_without_modules(&command)?
+        } else {
+            self.tool(&command).status().map_err(|error| self.cannot_run(&error))?
+        };
         if !status.success() || step != Step::Link {
             return Ok(status.code().unwrap_or(1));
         }
@@ -328,6 +332,21 @@ impl Wrapper {
             return Ok(0);
         }
         self.link_again()
+    }
+
+    /// Compiles what wants modules that are not here; where that fails, says so before the compiler says its part.
+    fn run_without_modules(&self, command: &[OsString]) -> Result<ExitStatus, String> {
+        let compiler = self.tool(command).stderr(Stdio::piped()).spawn().and_then(Child::wait_with_output);
+        let output = compiler.map_err(|error| self.cannot_run(&error))?;
+        if !output.status.success() {
+            say!(
+                "mpifort: Weft does not have the Fortran modules mpi and mpi_f08 and the file mpif.h yet; a Fortran program \
+                 can call MPI's C functions through interfaces with bind(C)"
+            );
+        }
+        // If nobody reads it there is nobody to tell.
+        let _ = std::io::stderr().write_all(&output.stderr);
+        Ok(output.status)
     }
 
     /// Tells whether a source among the arguments uses MPI's Fortran modules, which are not installed.

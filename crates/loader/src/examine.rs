@@ -6,6 +6,7 @@ use crate::libraries::{Search, System};
 use crate::link::is_pie;
 use crate::parts::{self, Need, Part};
 use crate::relocation;
+use crate::uses::{self, list};
 use object::elf;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -55,6 +56,8 @@ pub struct Reason {
     pub object: PathBuf,
     /// Says what was found there.
     pub what: String,
+    /// Lists the symbols it is about, if it is about symbols.
+    pub names: Vec<String>,
     /// Says what to do about it.
     pub remedy: String,
 }
@@ -119,52 +122,6 @@ impl fmt::Display for Note {
     }
 }
 
-/// Lists calls that need a process of their own, with what they would do to the other ranks.
-const PROCESS_CALLS: &[(&[&str], &str)] = &[
-    (&["fork", "vfork", "_Fork", "__libc_fork"], "would duplicate all ranks"),
-    (
-        &["execv", "execve", "execvp", "execvpe", "execl", "execlp", "execle", "fexecve"],
-        "would replace all ranks",
-    ),
-    (
-        &[
-            "setuid",
-            "setgid",
-            "seteuid",
-            "setegid",
-            "setreuid",
-            "setregid",
-            "setresuid",
-            "setresgid",
-            "setgroups",
-            "initgroups",
-            "setfsuid",
-            "setfsgid",
-        ],
-        "would change the user of all ranks",
-    ),
-    (&["chroot", "pivot_root", "unshare", "setns"], "would change what all ranks see of the system"),
-    (&["setsid", "setpgid", "setpgrp", "daemon"], "would take all ranks out of the job's process group"),
-    (&["ptrace", "personality", "clone"], "concerns the whole process"),
-];
-
-/// Lists calls that act on all ranks at once, but which programs mostly use harmlessly.
-const SHARED_CALLS: &[&str] = &[
-    "chdir",
-    "fchdir",
-    "umask",
-    "sigaction",
-    "signal",
-    "setitimer",
-    "alarm",
-    "setlocale",
-    "setenv",
-    "putenv",
-    "unsetenv",
-    "setrlimit",
-    "mlockall",
-];
-
 /// Lists the functions whose replacement makes a heap of its own.
 const HEAP: &[&str] = &["malloc", "free", "calloc", "realloc", "memalign", "posix_memalign", "aligned_alloc"];
 
@@ -180,13 +137,44 @@ pub fn examine(path: &Path, ours: &[&str]) -> Verdict {
 pub fn examine_with(path: &Path, ours: &[&str], search: &dyn Search) -> Verdict {
     match check_program(path).and_then(|()| parts::collect(path, ours, search)).and_then(|p| judge(&p)) {
         Err(error) if error.kind == ErrorKind::Script => {
+            if let Some(fault) = missing_interpreter(&error.path) {
+                return Verdict::NotLoadable(Error::new(&error.path, ErrorKind::NoInterpreter, fault));
+            }
             let (what, remedy) = ("is a script".into(), "start the program it runs".into());
-            let reason = Reason { kind: ReasonKind::Script, object: error.path, what, remedy };
+            let reason =
+                Reason { kind: ReasonKind::Script, object: error.path, what, names: Vec::new(), remedy };
             Verdict::Processes { reasons: vec![reason], notes: Vec::new() }
         }
         Err(error) => Verdict::NotLoadable(error),
         Ok((reasons, notes)) if reasons.is_empty() => Verdict::Threads { notes },
         Ok((reasons, notes)) => Verdict::Processes { reasons, notes },
+    }
+}
+
+/// Says what is wrong with the interpreter that a script's first line names, if anything is.
+fn missing_interpreter(script: &Path) -> Option<String> {
+    use std::io::Read;
+    // The kernel reads no more than this.
+    let mut start = Vec::new();
+    std::fs::File::open(script).ok()?.take(256).read_to_end(&mut start).ok()?;
+    let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let line = String::from_utf8_lossy(line).into_owned();
+    let name = line.trim_matches([' ', '\t']).split([' ', '\t']).next().unwrap_or("");
+    let said = format!("is a script whose first line names the interpreter {}", name.trim_end());
+    match name {
+        "" => Some(
+            "is a script whose first line names no interpreter after #!; write #!/bin/sh, for example".into(),
+        ),
+        _ if name.ends_with('\r') => {
+            Some(format!("{said} with a carriage return behind; save the script with Unix line ends"))
+        }
+        _ if !Path::new(name).exists() => {
+            Some(format!("{said}, which does not exist; correct the line or install it"))
+        }
+        _ if std::fs::metadata(name).is_ok_and(|data| data.permissions().mode() & 0o111 == 0) => {
+            Some(format!("{said}, which is not executable; correct the line"))
+        }
+        _ => None,
     }
 }
 
@@ -243,7 +231,13 @@ pub(crate) fn judge(parts: &[Part]) -> Result<(Vec<Reason>, Vec<Note>)> {
     for (index, part) in parts.iter().enumerate() {
         let image = part.image()?;
         let mut add = |kind, what: String, remedy: &str| {
-            reasons.push(Reason { kind, object: part.path.clone(), what, remedy: remedy.into() });
+            reasons.push(Reason {
+                kind,
+                object: part.path.clone(),
+                what,
+                names: Vec::new(),
+                remedy: remedy.into(),
+            });
         };
         if index == 0 {
             judge_linking(&image, &mut add);
@@ -257,26 +251,33 @@ pub(crate) fn judge(parts: &[Part]) -> Result<(Vec<Reason>, Vec<Note>)> {
             if let Need::Private(library) = need {
                 let path = parts[*library].path.clone();
                 let what = format!("is loaded once per rank, needed by {}", part.path.display());
-                if !notes.iter().any(|n: &Note| n.object == path) {
+                if !is_of_system(&path) && !notes.iter().any(|n: &Note| n.object == path) {
                     notes.push(Note { object: path, what });
                 }
             }
         }
         judge_relocations(&part.path, &image, &mut add)?;
-        judge_symbols(&part.path, &image, &mut add, &mut notes);
+        judge_symbols(&image, &mut add);
     }
+    reasons.extend(uses::judge(parts)?);
     if !ours && !reasons.iter().any(|r| matches!(r.kind, ReasonKind::Static | ReasonKind::OtherLibrary)) {
         reasons.insert(
             0,
             Reason {
                 kind: ReasonKind::NotOurProgram,
                 object: parts[0].path.clone(),
+                names: Vec::new(),
                 what: "is not an MPI program: neither it nor its libraries need the MPI library".into(),
                 remedy: "link it with mpicc if it calls MPI".into(),
             },
         );
     }
     Ok((reasons, notes))
+}
+
+/// Tells whether a library comes with the system: that it is loaded once per rank is nothing to know.
+fn is_of_system(path: &Path) -> bool {
+    ["/lib", "/usr/lib"].iter().any(|folder| path.starts_with(folder))
 }
 
 fn judge_linking(image: &Image<'_>, add: &mut impl FnMut(ReasonKind, String, &str)) {
@@ -306,25 +307,35 @@ fn judge_linking(image: &Image<'_>, add: &mut impl FnMut(ReasonKind, String, &st
 }
 
 /// Judges one object alone.
-pub(crate) fn judge_image(path: &Path, image: &Image<'_>) -> Result<(Vec<Reason>, Vec<Note>)> {
-    let (mut reasons, mut notes) = (Vec::new(), Vec::new());
+pub(crate) fn judge_image(path: &Path, image: &Image<'_>) -> Result<Vec<Reason>> {
+    let mut reasons = Vec::new();
     let mut add = |kind, what: String, remedy: &str| {
-        reasons.push(Reason { kind, object: path.to_path_buf(), what, remedy: remedy.into() });
+        reasons.push(Reason {
+            kind,
+            object: path.to_path_buf(),
+            what,
+            names: Vec::new(),
+            remedy: remedy.into(),
+        });
     };
     judge_linking(image, &mut add);
     judge_relocations(path, image, &mut add)?;
-    judge_symbols(path, image, &mut add, &mut notes);
-    Ok((reasons, notes))
+    judge_symbols(image, &mut add);
+    reasons.extend(uses::judge_image(path, image, None, &Default::default()));
+    Ok(reasons)
 }
 
 /// Judges a library that a rank opens while it runs.
 pub(crate) fn judge_library(path: &Path, image: &Image<'_>) -> Result<Vec<Reason>> {
-    let (mut reasons, mut notes) = (Vec::new(), Vec::new());
+    let mut reasons = Vec::new();
     let mut add = |kind, what: String, remedy: &str| {
-        reasons.push(Reason { kind, object: path.to_path_buf(), what, remedy: remedy.into() });
+        let (object, names) = (path.to_path_buf(), Vec::new());
+        reasons.push(Reason { kind, object, what, names, remedy: remedy.into() });
     };
     judge_relocations(path, image, &mut add)?;
-    judge_symbols(path, image, &mut add, &mut notes);
+    judge_symbols(image, &mut add);
+    let file = path.file_name().and_then(|name| name.to_str());
+    reasons.extend(uses::judge_image(path, image, image.soname().or(file), &Default::default()));
     Ok(reasons)
 }
 
@@ -360,7 +371,7 @@ fn judge_relocations(
     if !copied.is_empty() {
         add(
             ReasonKind::CopyRelocation,
-            format!("keeps its own copy of library data ({})", list(&copied)),
+            format!("keeps its own copy of library data ({})", list(copied.iter().copied())),
             "compile it with mpicc (-fPIC), all objects and static libraries",
         );
     }
@@ -375,44 +386,9 @@ fn judge_relocations(
 }
 
 const CXX_LIBRARY: &str = "libstdc++.so.6";
-/// `std::cout`, `cerr`, `clog`, `cin`.
-const STREAMS: [&str; 4] = ["_ZSt4cout", "_ZSt4cerr", "_ZSt4clog", "_ZSt3cin"];
 
-fn judge_symbols(
-    path: &Path,
-    image: &Image<'_>,
-    add: &mut impl FnMut(ReasonKind, String, &str),
-    notes: &mut Vec<Note>,
-) {
+fn judge_symbols(image: &Image<'_>, add: &mut impl FnMut(ReasonKind, String, &str)) {
     let symbols: Vec<Symbol<'_>> = image.symbols().collect();
-    let imported: BTreeSet<&str> = symbols.iter().filter(|s| !s.defined).map(|s| s.name).collect();
-    for (calls, effect) in PROCESS_CALLS {
-        let found: BTreeSet<&str> = calls.iter().copied().filter(|c| imported.contains(c)).collect();
-        if !found.is_empty() {
-            add(
-                ReasonKind::ProcessCall,
-                format!("calls {}, which {effect}", list(&found)),
-                "if these calls are never reached, say --ranks-as threads",
-            );
-        }
-    }
-    let shared: BTreeSet<&str> = SHARED_CALLS.iter().copied().filter(|c| imported.contains(c)).collect();
-    if !shared.is_empty() {
-        notes.push(Note {
-            object: path.to_path_buf(),
-            what: format!("calls {}, which act on all ranks of the process", list(&shared)),
-        });
-    }
-    let streams: BTreeSet<&str> = STREAMS.iter().copied().filter(|name| imported.contains(name)).collect();
-    if !streams.is_empty() {
-        notes.push(Note {
-            object: path.to_path_buf(),
-            what:
-                "uses the streams of the shared C++ library, whose buffers and formats belong to all ranks; \
-                   mpicxx gives each rank its own"
-                    .into(),
-        });
-    }
     let own: BTreeSet<&str> =
         symbols.iter().filter(|s| s.defined && HEAP.contains(&s.name)).map(|s| s.name).collect();
     // Only its own program may replace them: a library that is loaded per rank has its own weak ones at most.
@@ -433,19 +409,13 @@ fn judge_symbols(
     if own.contains("malloc") || own.contains("free") {
         add(
             ReasonKind::OwnAllocator,
-            format!("replaces {}; libc, shared by all ranks, would keep using its own", list(&own)),
+            format!(
+                "replaces {}; libc, shared by all ranks, would keep using its own",
+                list(own.iter().copied())
+            ),
             "link it without that allocator, or preload the allocator for the whole job",
         );
     }
-}
-
-/// Joins the first names of a set.
-fn list(names: &BTreeSet<&str>) -> String {
-    let mut text = names.iter().take(6).copied().collect::<Vec<_>>().join(", ");
-    if names.len() > 6 {
-        text.push_str(&format!(" and {} more", names.len() - 6));
-    }
-    text
 }
 
 #[cfg(test)]

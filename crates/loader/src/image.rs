@@ -141,7 +141,17 @@ impl<'a> Image<'a> {
             return fault(ErrorKind::Script, "is a script, not a program");
         }
         if !bytes.starts_with(&elf::ELFMAG) {
-            return fault(ErrorKind::NotElf, "is not an ELF program");
+            let start = &bytes[..bytes.len().min(256)];
+            let is_text = !start.is_empty() && start.iter().all(|b| matches!(b, 9..=13 | 32..=126 | 128..));
+            return fault(
+                ErrorKind::NotElf,
+                if is_text {
+                    "is text, but its first line does not name an interpreter; if it is a script, begin it with #!/bin/sh or \
+                     the like"
+                } else {
+                    "is not an ELF program"
+                },
+            );
         }
         match bytes.get(4) {
             Some(&elf::ELFCLASS64) => {}
@@ -276,6 +286,11 @@ impl<'a> Image<'a> {
     /// Reads the string that a dynamic tag refers to.
     pub fn tagged_string(&self, tag: u32) -> Option<&'a str> {
         self.string(self.tag(tag)?)
+    }
+
+    /// Reads the name under which others need this library.
+    pub fn soname(&self) -> Option<&'a str> {
+        self.tagged_string(elf::DT_SONAME)
     }
 
     /// Reads one dynamic symbol; a name outside the string table reads as empty.

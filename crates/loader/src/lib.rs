@@ -18,8 +18,10 @@ pub mod plugins;
 mod program;
 mod relocation;
 pub mod symbols;
+mod uses;
 
 pub use copy::Copy;
 pub use error::{Error, ErrorKind, Result};
 pub use examine::{Note, Reason, ReasonKind, Verdict, examine, examine_with};
 pub use program::{Program, check_bytes};
+pub use uses::imports;

@@ -72,9 +72,10 @@ pub const INTERPRETER_SOURCE: &str = concat!(
 
 /// Linker flags that C++ programs need besides, where the compiler has the static library: the state of `std::cout`
 /// (its buffer, width and base) and the global locale are per process, so each copy must have its own. Its symbols
-/// stay out of the program's dynamic symbol table, which otherwise each copy would carry. Not for shared libraries:
-/// an exception should meet one C++ library on its way.
-pub const CXX_LINK: &[&str] = &["-static-libstdc++", "-Wl,--exclude-libs,libstdc++.a"];
+/// stay out of the program's dynamic symbol table, which otherwise each copy would carry. What nobody calls is left out
+/// (`--gc-sections`), so that the program does not seem to call `setlocale` and `chdir`, which that library could. Not for
+/// shared libraries: an exception should meet one C++ library on its way.
+pub const CXX_LINK: &[&str] = &["-static-libstdc++", "-Wl,--exclude-libs,libstdc++.a", "-Wl,--gc-sections"];
 
 /// Names the library that [`CXX_LINK`] needs; `$CXX -print-file-name=libstdc++.a` gives its path if there is one.
 pub const CXX_STATIC_LIBRARY: &str = "libstdc++.a";
