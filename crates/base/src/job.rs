@@ -89,6 +89,20 @@ pub struct Job {
     /// How many ranks there may be in all, if that is known (`MPI_UNIVERSE_SIZE`).
     #[serde(default)]
     pub universe: Option<u32>,
+    /// Standard output and error of ranks of this host that are threads and have their own, ascending by rank.
+    #[serde(default)]
+    pub outputs: Vec<RankOutput>,
+}
+
+/// Descriptors that a rank which is a thread inherits from `mpirun` for itself.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RankOutput {
+    /// The rank.
+    pub rank: u32,
+    /// Its standard output.
+    pub out_fd: i32,
+    /// Its standard error.
+    pub error_fd: i32,
 }
 
 impl Job {

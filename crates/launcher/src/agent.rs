@@ -34,9 +34,10 @@ const REST: Duration = Duration::from_millis(500);
 /// How long those it has asked may take to end.
 const END_LIMIT: Duration = Duration::from_millis(300);
 
-/// A stream of a node process.
+/// A stream of a node process, or of a rank in it.
 struct Output {
-    node: u32,
+    /// Whose it is; see [`Kind::Output`].
+    speaker: u32,
     is_error: bool,
     source: Option<File>,
 }
@@ -305,10 +306,11 @@ impl Agent {
         });
         let mut nodes = nodes.map_err(|stop| (host, stop))?;
         for node in &mut nodes {
-            let Some((out, error)) = node.output.take() else { continue };
-            for (source, is_error) in [(OwnedFd::from(out), false), (OwnedFd::from(error), true)] {
-                let source = Some(unblocked(source));
-                self.outputs.push(Output { node: node.number, is_error, source });
+            for outlet in node.outputs.drain(..) {
+                for (source, is_error) in [(outlet.out, false), (outlet.error, true)] {
+                    let source = Some(unblocked(source));
+                    self.outputs.push(Output { speaker: outlet.speaker, is_error, source });
+                }
             }
             if let Some(input) = node.input.take() {
                 self.input = Some(unblocked(OwnedFd::from(input)));
@@ -360,7 +362,7 @@ impl Agent {
                     Ok(length) => {
                         self.room -= length;
                         let kind = i32::from(output.is_error);
-                        self.up.send(&Frame::new(Kind::Output, output.node, kind, &buffer[..length]));
+                        self.up.send(&Frame::new(Kind::Output, output.speaker, kind, &buffer[..length]));
                     }
                     Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
                     Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}

@@ -77,6 +77,8 @@ pub struct Errand {
     pub silence: Duration,
     /// How many hosts one host asks.
     pub width: usize,
+    /// Whether the output of ranks that are threads is told apart.
+    pub by_rank: bool,
 }
 
 /// Divides hosts among those that are asked directly: neighbours, as even as possible. The first of each part passes on the

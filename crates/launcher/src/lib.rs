@@ -12,6 +12,7 @@ pub mod flags;
 pub mod held;
 pub mod hosts;
 pub mod info;
+pub mod inlets;
 pub mod install;
 mod limits;
 pub mod link;

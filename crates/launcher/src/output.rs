@@ -1,4 +1,4 @@
-//! Passes on the output of ranks that are processes, or on other hosts, line by line: with the rank or the time before each
+//! Passes on the output of ranks that is told apart, or of other hosts, line by line: with the rank or the time before each
 //! line, or into a file for each rank.
 //!
 //! One thread reads the pipes of this host and takes what other hosts send, so that a terminal that is held up does not keep
@@ -8,10 +8,11 @@
 
 use crate::bell::Bell;
 use crate::flags::{Output, Stop};
-use crate::spawn::Node;
+use crate::spawn::{Node, Outlet};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,11 +33,11 @@ enum Target {
     File(File, String),
 }
 
-/// One of the two streams of a node process.
+/// One of the two streams of a node process, or of a rank.
 struct Stream {
     source: Option<File>,
-    node: u32,
-    label: u32,
+    speaker: u32,
+    label: Option<u32>,
     is_error: bool,
     is_distant: bool,
     /// The begin of a line.
@@ -47,10 +48,10 @@ struct Stream {
 /// Whose output is passed on.
 #[derive(Debug, Clone)]
 pub struct Speaker {
-    /// The node process.
-    pub node: u32,
-    /// What stands before its lines, and in the names of its files: the rank.
-    pub label: u32,
+    /// The node process, or what else tells speakers apart: see [`Kind::Output`](crate::wire::Kind::Output).
+    pub number: u32,
+    /// What stands before its lines, and in the names of its files: the rank. None has neither.
+    pub label: Option<u32>,
     /// The name of its host.
     pub host: String,
     /// Whether it is on another host.
@@ -68,7 +69,7 @@ struct Mail {
 }
 
 struct Piece {
-    node: u32,
+    speaker: u32,
     is_error: bool,
     bytes: Vec<u8>,
 }
@@ -101,15 +102,16 @@ impl Forwarder {
     /// Names a file that cannot be created.
     pub fn start(output: &Output, speakers: &[Speaker], nodes: &mut [Node]) -> Result<Self, Stop> {
         let mut streams = Vec::new();
+        let outlets = nodes.iter_mut().flat_map(|node| node.outputs.drain(..));
+        let mut outlets: HashMap<u32, Outlet> = outlets.map(|outlet| (outlet.speaker, outlet)).collect();
         for speaker in speakers {
-            let own = nodes.iter_mut().find(|node| node.number == speaker.node);
-            let pipes = own.and_then(|node| node.output.take());
+            let pipes = outlets.remove(&speaker.number);
             if pipes.is_none() && !speaker.is_distant {
                 continue;
             }
-            let file = |pattern: &Option<String>| match pattern {
-                Some(pattern) => create(name(pattern, speaker.label, &speaker.host)),
-                None => Ok(Target::Terminal),
+            let file = |pattern: &Option<String>| match (pattern, speaker.label) {
+                (Some(pattern), Some(label)) => create(name(pattern, label, &speaker.host)),
+                _ => Ok(Target::Terminal),
             };
             let out_target = file(&output.out_file)?;
             let error_target = match (&out_target, &output.error_file) {
@@ -122,14 +124,13 @@ impl Forwarder {
                 }
                 (_, pattern) => file(pattern)?,
             };
-            let (out, error) = pipes.map_or((None, None), |(out, error)| {
-                (Some(File::from(OwnedFd::from(out))), Some(File::from(OwnedFd::from(error))))
-            });
+            let (out, error) = pipes
+                .map_or((None, None), |pipes| (Some(File::from(pipes.out)), Some(File::from(pipes.error))));
             for (source, is_error, target) in [(out, false, out_target), (error, true, error_target)] {
-                let Speaker { node, label, is_distant, .. } = *speaker;
+                let Speaker { number, label, is_distant, .. } = *speaker;
                 streams.push(Stream {
                     source,
-                    node,
+                    speaker: number,
                     label,
                     is_error,
                     is_distant,
@@ -152,7 +153,9 @@ impl Forwarder {
         let mail = Arc::new(mail);
         let theirs = Arc::clone(&mail);
         let run = move || {
-            let is_complete = run(streams, &theirs, &|label| prefix(tag, timestamp, label));
+            let is_complete = run(streams, &theirs, &|label| {
+                label.map_or_else(String::new, |label| prefix(tag, timestamp, label))
+            });
             let _ = done.send(());
             is_complete
         };
@@ -161,10 +164,10 @@ impl Forwarder {
         Ok(Self { thread, done: is_done, mail })
     }
 
-    /// Passes on what a node process of another host has written.
-    pub fn pass(&self, node: u32, is_error: bool, bytes: Vec<u8>) {
+    /// Passes on what a node process of another host, or a rank in it, has written.
+    pub fn pass(&self, speaker: u32, is_error: bool, bytes: Vec<u8>) {
         self.mail.left.fetch_add(1, Ordering::Relaxed);
-        lock(&self.mail.pieces).0.push(Piece { node, is_error, bytes });
+        lock(&self.mail.pieces).0.push(Piece { speaker, is_error, bytes });
         self.mail.has_come.ring();
     }
 
@@ -173,7 +176,7 @@ impl Forwarder {
         &self.mail.has_written
     }
 
-    /// Returns how much was written since the last call, of which node processes of other hosts.
+    /// Returns how much was written since the last call, of whom on other hosts.
     pub fn written(&self) -> Vec<(u32, usize)> {
         self.mail.has_written.clear();
         std::mem::take(&mut lock(&self.mail.written))
@@ -215,9 +218,11 @@ fn prefix(tag: bool, timestamp: bool, rank: u32) -> String {
 }
 
 /// Passes on what comes until there is no more; returns whether all of it could be written where it should be.
-fn run(mut streams: Vec<Stream>, mail: &Mail, prefix: &dyn Fn(u32) -> String) -> bool {
+fn run(mut streams: Vec<Stream>, mail: &Mail, prefix: &dyn Fn(Option<u32>) -> String) -> bool {
+    let key = |(place, stream): (usize, &Stream)| ((stream.speaker, stream.is_error), place);
+    let places: HashMap<(u32, bool), usize> = streams.iter().enumerate().map(key).collect();
     let (mut is_complete, mut is_closed) = (true, false);
-    let is_plain = prefix(0).is_empty();
+    let is_plain = prefix(Some(0)).is_empty();
     while !is_closed || streams.iter().any(|stream| stream.source.is_some()) {
         let source = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
         let fd = |stream: &Stream| stream.source.as_ref().map_or(-1, AsRawFd::as_raw_fd);
@@ -245,11 +250,10 @@ fn run(mut streams: Vec<Stream>, mail: &Mail, prefix: &dyn Fn(u32) -> String) ->
             std::mem::take(&mut pieces.0)
         };
         for piece in pieces {
-            let of = |stream: &&mut Stream| stream.node == piece.node && stream.is_error == piece.is_error;
-            if let Some(stream) = streams.iter_mut().find(of) {
-                is_complete &= stream.pass_on(&piece.bytes, prefix);
+            if let Some(&place) = places.get(&(piece.speaker, piece.is_error)) {
+                is_complete &= streams[place].pass_on(&piece.bytes, prefix);
             }
-            lock(&mail.written).push((piece.node, piece.bytes.len()));
+            lock(&mail.written).push((piece.speaker, piece.bytes.len()));
             mail.left.fetch_sub(1, Ordering::Relaxed);
             mail.has_written.ring();
         }
@@ -262,7 +266,7 @@ fn run(mut streams: Vec<Stream>, mail: &Mail, prefix: &dyn Fn(u32) -> String) ->
 
 impl Stream {
     /// Reads once, and writes the lines that are complete.
-    fn read(&mut self, prefix: &dyn Fn(u32) -> String) -> bool {
+    fn read(&mut self, prefix: &dyn Fn(Option<u32>) -> String) -> bool {
         let mut buffer = [0; 65536];
         let length = match self.source.as_mut().map(|source| source.read(&mut buffer)) {
             Some(Ok(length)) => length,
@@ -277,7 +281,7 @@ impl Stream {
     }
 
     /// Writes the lines that are complete with these bytes.
-    fn pass_on(&mut self, bytes: &[u8], prefix: &dyn Fn(u32) -> String) -> bool {
+    fn pass_on(&mut self, bytes: &[u8], prefix: &dyn Fn(Option<u32>) -> String) -> bool {
         self.pending.extend_from_slice(bytes);
         match self.pending.iter().rposition(|byte| *byte == b'\n') {
             Some(end) => self.write_until(end + 1, prefix),
@@ -287,7 +291,7 @@ impl Stream {
     }
 
     /// Writes what there is of a line that will not be complete, or not soon.
-    fn flush(&mut self, prefix: &dyn Fn(u32) -> String) -> bool {
+    fn flush(&mut self, prefix: &dyn Fn(Option<u32>) -> String) -> bool {
         // The next line, of whomever, begins on a line of its own.
         if !self.pending.is_empty() && !prefix(self.label).is_empty() {
             self.pending.push(b'\n');
@@ -295,7 +299,7 @@ impl Stream {
         self.write_until(self.pending.len(), prefix)
     }
 
-    fn write_until(&mut self, end: usize, prefix: &dyn Fn(u32) -> String) -> bool {
+    fn write_until(&mut self, end: usize, prefix: &dyn Fn(Option<u32>) -> String) -> bool {
         let mut text = Vec::with_capacity(end + 64);
         for line in self.pending[..end].split_inclusive(|byte| *byte == b'\n') {
             text.extend_from_slice(prefix(self.label).as_bytes());
@@ -310,7 +314,7 @@ impl Stream {
             let Err(error) = file.write_all(text) else { return true };
             say!(
                 "mpirun: {name}: cannot be written ({error}); the rest of the output of rank {} comes here",
-                self.label
+                self.label.unwrap_or_default()
             );
             self.target = Target::Terminal;
             self.to_terminal(text);

@@ -442,6 +442,7 @@ pub fn plan(line: CommandLine, taken: &[(String, u32)]) -> Result<Plan, Stop> {
         id: number_of_job(),
         parent: None,
         universe,
+        outputs: Vec::new(),
     };
     let mut environments = vec![environment];
     let nodes = if reasons.is_empty() {
@@ -478,14 +479,7 @@ pub fn plan(line: CommandLine, taken: &[(String, u32)]) -> Result<Plan, Stop> {
             show(&sites, &job);
         }
     }
-    let mut output = Some(line.output).filter(|output| *output != Output::default());
-    if output.is_some() && reasons.is_empty() {
-        say!(
-            "mpirun: the output of ranks that are threads of one process cannot be told apart; to tag it or to write it to \
-             files, add --ranks-as processes"
-        );
-        output = None;
-    }
+    let output = Some(line.output).filter(|output| *output != Output::default());
     let own_ranks = count_ranks(&job, &sites);
     let taken = [taken, &own_ranks].concat();
     let errand = Errand {
@@ -496,6 +490,7 @@ pub fn plan(line: CommandLine, taken: &[(String, u32)]) -> Result<Plan, Stop> {
         launcher,
         silence: Duration::from_secs(settings.number(&HEARTBEAT)),
         width: settings.number(&LAUNCH_WIDTH) as usize,
+        by_rank: output.is_some() && reasons.is_empty(),
     };
     Ok(Plan { errand, own_host, output, timeout, installation, findings_fail, hosts, own_ranks, taken })
 }

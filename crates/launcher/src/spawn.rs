@@ -3,14 +3,16 @@
 
 use crate::errand::{Errand, Kind, NodeProcess};
 use crate::flags::Stop;
+use crate::inlets::{Inlet, Inlets};
 use crate::install::Installation;
+use crate::wire::ITSELF;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
-use weft_base::job::{HANDOVER, Handover, NO_FD};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use weft_base::job::{HANDOVER, Handover, Job, NO_FD};
 
 /// A node process and the socket to it.
 #[derive(Debug)]
@@ -21,10 +23,21 @@ pub struct Node {
     pub child: Child,
     /// Reports come from here; requests go there.
     pub control: UnixStream,
-    /// Its standard output and standard error, if they are not just passed on.
-    pub output: Option<(ChildStdout, ChildStderr)>,
+    /// Its standard output and standard error, if they are not just passed on, and those of its ranks.
+    pub outputs: Vec<Outlet>,
     /// Its standard input, if that is fed.
     pub input: Option<ChildStdin>,
+}
+
+/// Where the output of a node process, or of a rank in it, comes out.
+#[derive(Debug)]
+pub struct Outlet {
+    /// Whose it is; see [`wire::Kind::Output`](crate::wire::Kind::Output).
+    pub speaker: u32,
+    /// Standard output.
+    pub out: OwnedFd,
+    /// Standard error.
+    pub error: OwnedFd,
 }
 
 /// What is done with the streams of node processes.
@@ -52,7 +65,9 @@ fn nameless_file() -> std::io::Result<File> {
 pub fn start(errand: &Errand, installation: &Installation, streams: Streams) -> Result<Vec<Node>, Stop> {
     let fail = |what: &str, error: std::io::Error| Stop::new(1, format!("{what}: {error}"));
     let mut file = nameless_file().map_err(|error| fail("memfd_create", error))?;
-    let text = serde_json::to_vec(&errand.job).map_err(|error| fail("job description", error.into()))?;
+    let mut inlets = Inlets::make(errand)?;
+    let job = Job { outputs: inlets.descriptors(), ..errand.job.clone() };
+    let text = serde_json::to_vec(&job).map_err(|error| fail("job description", error.into()))?;
     file.write_all(&text).map_err(|error| fail("job description", error))?;
     let Some(site) = errand.sites.first() else { return Ok(Vec::new()) };
     let segment = match site.nodes.len() {
@@ -66,7 +81,8 @@ pub fn start(errand: &Errand, installation: &Installation, streams: Streams) -> 
     };
     let mut nodes: Vec<Node> = Vec::with_capacity(site.nodes.len());
     for node in &site.nodes {
-        match start_one(errand, node, installation, streams, &file, segment.as_ref()) {
+        let own = inlets.of.remove(&node.number).unwrap_or_default();
+        match start_one(errand, node, installation, streams, (&file, segment.as_ref()), own) {
             Ok(node) => nodes.push(node),
             Err(stop) => {
                 for node in &mut nodes {
@@ -151,8 +167,8 @@ fn start_one(
     node: &NodeProcess,
     installation: &Installation,
     streams: Streams,
-    job: &File,
-    segment: Option<&OwnedFd>,
+    (job, segment): (&File, Option<&OwnedFd>),
+    inlets: Vec<Inlet>,
 ) -> Result<Node, Stop> {
     let (control, theirs) =
         UnixStream::pair().map_err(|error| Stop::new(1, format!("socketpair: {error}")))?;
@@ -163,13 +179,14 @@ fn start_one(
         node: node.number,
     };
     let mut command = command(errand, node, installation, handover);
-    let passed: [RawFd; 3] = [handover.job_fd, handover.control_fd, handover.segment_fd];
+    let mut passed: Vec<RawFd> = vec![handover.job_fd, handover.control_fd, handover.segment_fd];
+    passed.extend(inlets.iter().flat_map(|inlet| [inlet.out.as_raw_fd(), inlet.error.as_raw_fd()]));
     let parent = std::process::id();
     let processors = processor_set(&node.processors);
     let prepare = move || {
         // SAFETY: only system calls, each allowed between fork and exec.
         unsafe {
-            for fd in passed.into_iter().filter(|&fd| fd != NO_FD) {
+            for &fd in passed.iter().filter(|&&fd| fd != NO_FD) {
                 if libc::fcntl(fd, libc::F_SETFD, 0) < 0 {
                     return Err(std::io::Error::last_os_error());
                 }
@@ -203,9 +220,12 @@ fn start_one(
             Stop::new(1, format!("rank {rank} cannot be started: {file}: {error}"))
         }
     })?;
-    let output = child.stdout.take().zip(child.stderr.take());
+    let speaker = if inlets.is_empty() { node.number } else { ITSELF | node.number };
+    let own = child.stdout.take().zip(child.stderr.take());
+    let own = own.map(|(out, error)| Outlet { speaker, out: out.into(), error: error.into() });
+    let outputs = own.into_iter().chain(inlets.into_iter().map(|inlet| inlet.outlet)).collect();
     let input = child.stdin.take();
-    Ok(Node { number: node.number, child, control, output, input })
+    Ok(Node { number: node.number, child, control, outputs, input })
 }
 
 /// Returns the kernel's form of a set of processors; none for all.

@@ -18,7 +18,7 @@ use crate::output::{Forwarder, Speaker};
 use crate::plan::Plan;
 use crate::report::{Printer, intervals, signal_name};
 use crate::spawn::{self, Streams};
-use crate::wire::{self, ALL, Frame};
+use crate::wire::{self, ALL, Frame, ITSELF};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
@@ -104,6 +104,8 @@ struct Supervisor<'a> {
     answer: Option<Answer>,
     /// Whether its processes have connected to others.
     has_met: bool,
+    /// Whether ranks of one process speak for themselves.
+    by_rank: bool,
     /// What was said about the process with which the job's end began.
     cause: Option<String>,
 }
@@ -128,11 +130,17 @@ pub fn run(plan: Plan, offspring: Offspring, mut answer: Option<Answer>) -> Resu
         let is_distant = is_distant(site);
         let host = if is_distant { site.name.clone() } else { own.clone() };
         for node in &site.nodes {
-            let label = match node.kind {
-                Kind::Program { rank, .. } => rank,
-                Kind::Threads => node.number,
+            let mut add = |number, label| {
+                speakers.push(Speaker { number, label, host: host.clone(), is_distant });
             };
-            speakers.push(Speaker { node: node.number, label, host: host.clone(), is_distant });
+            match node.kind {
+                Kind::Program { rank, .. } => add(node.number, Some(rank)),
+                Kind::Threads if errand.by_rank => {
+                    errand.job.ranks_of(node.number).into_iter().for_each(|rank| add(rank, Some(rank)));
+                    add(ITSELF | node.number, None);
+                }
+                Kind::Threads => add(node.number, None),
+            }
             watched.push(Watched {
                 number: node.number,
                 kind: node.kind,
@@ -196,6 +204,7 @@ pub fn run(plan: Plan, offspring: Offspring, mut answer: Option<Answer>) -> Resu
         names: Names::default(),
         answer,
         has_met: false,
+        by_rank: errand.by_rank,
         cause: None,
     };
     let code = supervisor.run(&signals);
@@ -410,7 +419,12 @@ impl Supervisor<'_> {
     /// Says to agents how much of their output is written.
     fn return_room(&mut self) {
         let Some(forwarder) = &self.forwarder else { return };
-        for (node, length) in forwarder.written() {
+        for (speaker, length) in forwarder.written() {
+            let node = match speaker {
+                ITSELF.. => speaker - ITSELF,
+                rank if self.by_rank => self.job.node_of.get(rank as usize).copied().unwrap_or(0),
+                node => node,
+            };
             let host = self.job.host_of(node);
             self.tell(node, &Frame::new(wire::Kind::Written, host, length as i32, []));
         }

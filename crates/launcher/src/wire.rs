@@ -16,6 +16,9 @@ const HEADER: usize = 13;
 /// Stands for all node processes.
 pub const ALL: u32 = u32::MAX;
 
+/// Added to the number of a node process: its own output, where its ranks have theirs.
+pub const ITSELF: u32 = 1 << 31;
+
 /// What a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -40,7 +43,8 @@ pub enum Kind {
     Report,
     /// From an agent: node process `number` is gone; `value` is its wait status.
     Ended,
-    /// From an agent: output of node process `number`; `value` is 1 for standard error.
+    /// From an agent: output of node process `number`, or of that rank, where the output of ranks in one process is told
+    /// apart, or of [`ITSELF`] and a node process there; `value` is 1 for standard error.
     Output,
     /// From an agent: `value` bytes of standard input have been taken.
     Taken,

@@ -20,8 +20,13 @@ pub struct Received {
     pub node: u32,
 }
 
-/// Takes a descriptor that `mpirun` passed, and keeps it from the programs that this one starts.
-fn take(fd: i32) -> Result<OwnedFd, String> {
+/// Tells whether a rank is this process's.
+fn node_holds(job: &Job, node: u32, rank: u32) -> bool {
+    job.node_of.get(rank as usize).map_or(node == 0, |&of| of == node)
+}
+
+/// Keeps a descriptor that `mpirun` passed from the programs that this one starts.
+fn keep(fd: i32) -> Result<(), String> {
     // SAFETY: a system call on a number; fails if it is no descriptor.
     if unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) } < 0 {
         return Err(format!(
@@ -29,6 +34,12 @@ fn take(fd: i32) -> Result<OwnedFd, String> {
              (Python's subprocess does with close_fds=False)"
         ));
     }
+    Ok(())
+}
+
+/// Takes a descriptor that `mpirun` passed.
+fn take(fd: i32) -> Result<OwnedFd, String> {
+    keep(fd)?;
     // SAFETY: `mpirun` passed the descriptor to this process for this purpose; nobody else uses it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
@@ -53,6 +64,10 @@ pub fn receive(handover: Handover) -> Result<Received, String> {
         return Err(format!("mpirun is version {}, the library {ours}; install weft again", job.version));
     }
     weft_base::settings::apply(&job.settings).map_err(|error| format!("{error}; install weft again"))?;
+    for output in job.outputs.iter().filter(|output| node_holds(&job, handover.node, output.rank)) {
+        keep(output.out_fd)?;
+        keep(output.error_fd)?;
+    }
     let control: &'static Control = Box::leak(Box::new(
         Control::new(take(handover.control_fd)?).map_err(|error| format!("the socket to mpirun: {error}"))?,
     ));

@@ -252,7 +252,10 @@ impl Held {
 
     /// Returns what a rank's standard streams are.
     fn beginning(&self, rank: u32) -> Beginning {
-        Beginning { is_first: rank == 0, output: [libc::STDOUT_FILENO, libc::STDERR_FILENO] }
+        let outputs = &self.description.outputs;
+        let own = outputs.binary_search_by_key(&rank, |output| output.rank).ok().map(|place| outputs[place]);
+        let output = own.map_or([libc::STDOUT_FILENO, libc::STDERR_FILENO], |own| [own.out_fd, own.error_fd]);
+        Beginning { is_first: rank == 0, output }
     }
 
     /// Notes a rank's own thread, when it begins.

@@ -83,6 +83,7 @@ fn describe(client: &Client) -> Job {
         id: 0,
         parent: None,
         universe: None,
+        outputs: Vec::new(),
     }
 }
 
