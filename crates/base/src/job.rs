@@ -368,10 +368,12 @@ pub enum Report {
         /// What the rank did.
         message: String,
     },
-    /// No rank can ever run again.
+    /// No rank can ever run again, or some cannot.
     Deadlock {
         /// What each rank is doing.
         ranks: Vec<RankState>,
+        /// Those that cannot; nothing if none can.
+        stuck: Vec<u32>,
     },
     /// What each rank is doing (answer to [`Request::DescribeRanks`]).
     Ranks {

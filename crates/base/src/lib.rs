@@ -13,6 +13,7 @@ pub mod noted;
 pub mod say;
 pub mod settings;
 pub mod site;
+pub mod stuck;
 pub mod table;
 pub mod waiting;
 

@@ -43,6 +43,11 @@ pub const DEPTH: usize = if cfg!(loom) { 2 } else { 4 };
 const COUNT_BITS: u32 = 24;
 const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 
+/// Returns the round that must be complete before one may enter another.
+pub fn before_entry(round: u64) -> u64 {
+    (round + 1).saturating_sub(DEPTH as u64)
+}
+
 /// Returns the ring index of a round.
 #[inline]
 pub fn ring(round: u64) -> usize {

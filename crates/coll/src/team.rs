@@ -12,7 +12,9 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use weft_base::constants::MPI_ERR_OTHER;
+use weft_base::stuck::Wait;
 use weft_base::{Error, Result};
+use weft_sched::Said;
 
 /// One rank's part in the collective operations of one communicator.
 ///
@@ -25,6 +27,8 @@ pub struct Team {
     spread: Option<Arc<Spread>>,
     /// The rank among the same ranks as they meet in memory that their processes share, if they do.
     common: OnceLock<Option<Box<Team>>>,
+    /// The communicator's number.
+    context: u32,
     size: u32,
     rank: u32,
     shard: usize,
@@ -57,7 +61,9 @@ impl Team {
         assert!(rank < size);
         let shared = (size > 1).then(|| shared::join(context, size, rank, home));
         let shard = shared.as_ref().map_or(0, |s| s.shard_of[rank as usize] as usize);
-        Self::with(shared, None, shard, size, rank)
+        let mut team = Self::with(shared, None, shard, size, rank);
+        team.context = context;
+        team
     }
 
     /// Joins a communicator of several node processes.
@@ -82,6 +88,7 @@ impl Team {
             shared,
             spread,
             common: OnceLock::new(),
+            context: 0,
             size,
             rank,
             shard,
@@ -166,7 +173,7 @@ impl Team {
         let number = self.round.load(Ordering::Relaxed) + 1;
         self.round.store(number, Ordering::Relaxed);
         if !self.may_enter(number) {
-            self.wait(|| self.may_enter(number));
+            self.wait_for(Wait::Entry(self.context), || self.may_enter(number));
         }
         let round = Round { team: self, shared, number, call };
         let (my_call, my_frame) = round.words(self.rank);
@@ -204,6 +211,23 @@ impl Team {
             None => shared.waiting.wait(done),
             Some(lines) => shared.waiting.wait_counted(&lines.sleepers, done),
         }
+    }
+
+    /// Returns the last round that the rank has entered.
+    pub fn entered(&self) -> u64 {
+        self.round.load(Ordering::Relaxed)
+    }
+
+    /// As [`Team::wait`], and says what for, where all ranks are in this process.
+    #[inline]
+    fn wait_for(&self, what: Wait, done: impl FnMut() -> bool) {
+        let _said = self.say(what);
+        self.wait(done);
+    }
+
+    #[inline]
+    fn say(&self, what: Wait) -> Option<Said> {
+        (!self.are_apart()).then(|| Said::new(what.word()))
     }
 
     /// Takes what has come for the ranks of this process, after an operation of ranks that are on several.
@@ -391,7 +415,7 @@ impl Round<'_> {
     #[inline]
     pub fn wait_complete(&self) -> Result {
         if !self.is_complete() {
-            self.team.wait(|| self.is_complete());
+            self.team.wait_for(Wait::All(self.team.context), || self.is_complete());
             self.check_whole(|| self.is_complete())?;
         }
         self.team.note_known(self.number);
@@ -417,7 +441,7 @@ impl Round<'_> {
         let Some(lines) = &self.shared.lines else { return self.wait_published(root) };
         let has_said = || lines.has_said(root, self.number);
         if !has_said() {
-            self.team.wait(has_said);
+            self.team.wait_for(Wait::Root(self.team.context, root), has_said);
             self.check_whole(has_said)?;
         }
         if self.team.size == 2 {
@@ -447,6 +471,7 @@ impl Round<'_> {
         if !published() {
             let is_known = || published() || self.is_known_mismatched();
             if self.has_readers() {
+                let _said = self.team.say(Wait::Root(self.team.context, root));
                 self.shared.readers.wait(is_known);
             } else {
                 self.team.wait(is_known);

@@ -111,11 +111,9 @@ impl Printer {
             Report::RankFailed { rank, code, message } => {
                 say!("mpirun: rank {rank} on {host} {message}; the job ends with exit code {}", code & 0xff);
             }
-            Report::Deadlock { ranks } => {
+            Report::Deadlock { ranks, stuck } => {
                 let text = deadlock::describe(ranks, &mut |place| self.line(place));
-                say::write(format_args!(
-                    "mpirun: deadlock: every rank waits, and nothing can wake any of them\n{text}"
-                ));
+                say::write(format_args!("mpirun: deadlock: {}\n{text}", deadlock::headline(ranks, stuck)));
             }
             Report::Ranks { ranks } => {
                 let ranks = self.with_places(ranks);

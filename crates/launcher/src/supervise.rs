@@ -501,7 +501,7 @@ impl Supervisor<'_> {
         let silent = (0..self.job.ranks()).filter(|rank| !known.contains(rank));
         ranks.extend(silent.map(|rank| RankState::plain(rank, "has ended")));
         ranks.sort_by_key(|state| state.rank);
-        self.printer.print(&Report::Deadlock { ranks }, "");
+        self.printer.print(&Report::Deadlock { ranks, stuck: Vec::new() }, "");
         self.is_deadlock = false;
         self.kill_at = Some(Instant::now() + GRACE);
         self.ask(&Request::End { code: DEADLOCK });

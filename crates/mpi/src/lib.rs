@@ -65,6 +65,7 @@ pub mod splitting;
 pub mod statuses;
 mod strangers;
 pub mod strings;
+pub mod stuck;
 pub mod topologies;
 pub mod type_attributes;
 pub mod waiting;

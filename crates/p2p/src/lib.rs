@@ -6,6 +6,7 @@
 
 #![cfg(not(loom))] // The model, tests/offer_model.rs, takes the operation's word alone.
 
+mod blocked;
 mod buffered;
 mod checking;
 mod endpoint;
@@ -28,6 +29,7 @@ mod transfer;
 mod wait;
 mod word;
 
+pub use blocked::{Blocked, For};
 pub use buffered::{Buffers, Scope, Scopes};
 pub use endpoint::Endpoint;
 pub use engine::{Engine, Limits, Mode};

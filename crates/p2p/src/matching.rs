@@ -282,6 +282,18 @@ impl<T> Queue<T> {
         None
     }
 
+    /// Calls `f` for every entry, oldest first, with the number that no other entry of the queue ever had or will have.
+    pub fn for_each_numbered(&self, mut f: impl FnMut(&Envelope, &T, u64)) {
+        let mut index = self.all.first;
+        while index != NONE {
+            let node = &self.nodes[index as usize];
+            if let Some(value) = &node.value {
+                f(&node.envelope, value, node.sequence);
+            }
+            index = node.order.after;
+        }
+    }
+
     /// Calls `f` for every entry, oldest first.
     pub fn for_each(&self, mut f: impl FnMut(&Envelope, &T)) {
         let mut index = self.all.first;

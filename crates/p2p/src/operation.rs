@@ -618,6 +618,11 @@ impl Operation {
         self.word.deregister(core::ptr::from_ref(waiter) as usize);
     }
 
+    /// Returns the address of the thread that waits for an operation that is in matching.
+    pub(crate) fn waiter(&self) -> Option<usize> {
+        self.word.waiter()
+    }
+
     /// Leaves the operation to its completer. Returns false if it is complete already.
     pub(crate) fn detach(&self) -> bool {
         solo::meet();

@@ -7,6 +7,7 @@ use crate::matching::Envelope;
 use crate::operation::{Buffer, Outcome, received};
 use crate::remote::Far;
 use weft_base::abi::Status;
+use weft_base::stuck::Wait;
 use weft_base::{Result, abi};
 
 /// A message taken out of matching by `MPI_Mprobe`, until `MPI_Mrecv`.
@@ -97,6 +98,7 @@ impl Engine {
             return Ok(found.expect("the spin ended with a message"));
         }
         let thread = weft_sched::current();
+        let _said = weft_sched::Said::new(Wait::Probe.word());
         me.lock().probers.push((*pattern, thread));
         let found = loop {
             // After the registration: whoever adds a message from now on wakes this thread.

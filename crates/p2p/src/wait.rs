@@ -9,6 +9,7 @@ use crate::operation::Operation;
 use crate::remote::Remote;
 use crate::requests::{Completion, Ended, Kind, Slot, is_memoryless};
 use weft_base::constants::MPI_REQUEST_NULL;
+use weft_base::stuck::Wait;
 use weft_base::{Result, abi};
 use weft_sync::facade::pause;
 
@@ -107,17 +108,22 @@ impl Engine {
             return;
         }
         let thread = weft_sched::current();
+        // While it names itself in some of the operations only, nobody takes one for all that it waits for.
+        let said = weft_sched::Said::new(Wait::Opaque.word());
         loop {
+            let mut open = 0;
             for slot in slots {
-                requests.operations(slot, |operation| {
-                    operation.register(thread);
-                });
+                requests.operations(slot, |operation| open += u32::from(operation.register(thread)));
                 requests.is_complete(slot, Some(thread));
             }
             if done() {
                 break;
             }
+            if slots.iter().all(|slot| !matches!(slot.content().kind, Kind::Work(_))) {
+                said.change(Wait::Operations(open).word());
+            }
             me.park(thread);
+            said.change(Wait::Opaque.word());
             self.progress(me);
         }
         for slot in slots {
@@ -126,6 +132,7 @@ impl Engine {
                 work.leave(thread);
             }
         }
+        drop(said);
     }
 
     /// Waits for a request and ends it.

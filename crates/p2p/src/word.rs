@@ -130,6 +130,14 @@ impl Word {
         (word & OWED != 0).then(|| word - OWED)
     }
 
+    /// Returns the thread that waits for an operation that is in matching.
+    pub(crate) fn waiter(&self) -> Option<usize> {
+        match self.0.load(Ordering::Acquire) {
+            PENDING | DONE | DETACHED | OFFERED => None,
+            word => Some(word & !OWED),
+        }
+    }
+
     /// Completes an operation whose word nobody else changes: an offer, one that is owed, or one that nobody knows.
     #[inline]
     pub(crate) fn set_done(&self) {

@@ -10,9 +10,10 @@ use crate::{findings, limits, threads, wishes};
 use core::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 use weft_base::host::{Beginning, NodeHooks, RankEnd};
 use weft_base::job::{Job, Name, Named, RankState, Report, Secret, Spawn};
-use weft_base::say;
+use weft_base::{say, settings};
 use weft_loader::{Copy, Program};
 use weft_mpi::process::{INITIALIZED, Process};
 use weft_sched::Thread;
@@ -163,6 +164,7 @@ impl Held {
         threads::start(&held.description, &held.own)?;
         held.load()?;
         threads::loaded();
+        held.watch_for_stuck_ranks();
         control.tell_of_rest();
         Ok(held)
     }
@@ -366,17 +368,48 @@ impl Held {
             return;
         }
         self.claim_end();
-        self.control.send(&Report::Deadlock { ranks: self.states(true) });
+        self.control.send(&Report::Deadlock { ranks: self.states(true), stuck: Vec::new() });
+        flush();
+        leave_at_once(125)
+    }
+
+    /// Watches for ranks that can never go on although others run, and ends the job because of them.
+    fn watch_for_stuck_ranks(&'static self) {
+        if self.own.len() < 2 || settings::STUCK.get() == 0 {
+            return;
+        }
+        let watch = || {
+            for interval in [1, 1, 2, 4].into_iter().chain(std::iter::repeat(8)) {
+                std::thread::sleep(Duration::from_secs(interval));
+                let stuck = weft_mpi::stuck::find(&self.own);
+                if !stuck.is_empty() {
+                    self.end_stuck(stuck);
+                }
+            }
+        };
+        // Without the thread such ranks wait until somebody ends the job.
+        let _ = weft_sys::process::spawn_apart("weft-waits", 256 << 10, watch);
+    }
+
+    fn end_stuck(&self, stuck: Vec<u32>) {
+        self.claim_end();
+        let ranks = self.states_of(|rank| stuck.binary_search(&rank).is_ok());
+        self.control.send(&Report::Deadlock { ranks, stuck });
         flush();
         leave_at_once(125)
     }
 
     fn states(&self, in_full: bool) -> Vec<RankState> {
+        self.states_of(|_| in_full)
+    }
+
+    /// Says what each rank is doing, in full of those that wait for ever.
+    fn states_of(&self, in_full: impl Fn(u32) -> bool) -> Vec<RankState> {
         let state = |&rank: &u32| match self.phases[rank as usize].load(Ordering::Acquire) {
             phase::LOADING => RankState::plain(rank, "is being loaded"),
             phase::ENDED => RankState::plain(rank, "has ended"),
             _ => match weft_sched::thread_of(rank) {
-                Some(thread) => threads::state_of(rank, thread, in_full),
+                Some(thread) => threads::state_of(rank, thread, in_full(rank)),
                 None => RankState::plain(rank, ""),
             },
         };

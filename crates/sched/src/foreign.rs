@@ -112,6 +112,14 @@ pub fn is_crowded() -> bool {
     BELONGING.load(Ordering::Relaxed) as i32 > ROOM.load(Ordering::Relaxed) || crate::idle::is_crowded()
 }
 
+/// Returns the foreign threads that belong to any rank; `None` if one is only announced so far.
+pub fn foreign_threads() -> Option<Vec<&'static Thread>> {
+    let all = ALL.lock().clone();
+    let belonging = BELONGING.load(Ordering::SeqCst);
+    let found: Vec<_> = all.into_iter().filter(|thread| thread.life() == Life::Alive).collect();
+    (found.len() == belonging as usize).then_some(found)
+}
+
 /// Returns the foreign threads that belong to a rank.
 pub fn foreign_threads_of(rank: u32) -> Vec<&'static Thread> {
     let all = ALL.lock().clone();

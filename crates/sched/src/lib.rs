@@ -50,11 +50,11 @@ mod worker;
 #[cfg(not(loom))]
 pub use census::{Rest, Traffic, count_all_threads, on_rest, rest, rest_or_tell, watched_poll};
 #[cfg(not(loom))]
-pub use foreign::{announce, any_announced, foreign_threads_of, inherit, withdraw};
+pub use foreign::{announce, any_announced, foreign_threads, foreign_threads_of, inherit, withdraw};
 #[cfg(not(loom))]
 pub use idle::{Source, has_source, late_wakes, set_source};
 #[cfg(not(loom))]
-pub use outside::Place;
+pub use outside::{Place, knows_all_threads};
 #[cfg(not(loom))]
 pub use pool::{
     Config, Scheduler, allow_executable_stacks, expect_events, finish_current_rank, home_worker,
@@ -63,8 +63,8 @@ pub use pool::{
 };
 #[cfg(not(loom))]
 pub use thread::{
-    ARGUMENTS, Life, NO_RANK, Thread, begin_call, begin_call_with, current, known, look_again, may_spin,
-    park, poll_failed, poll_succeeded, suspend, take_turn, wait_until, yield_now,
+    ARGUMENTS, Life, NO_RANK, Said, Thread, begin_call, begin_call_with, current, known, look_again,
+    may_spin, park, poll_failed, poll_succeeded, suspend, take_turn, wait_until, yield_now,
 };
 #[cfg(not(loom))]
 pub use wait_set::WaitSet;

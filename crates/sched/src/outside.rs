@@ -10,7 +10,10 @@
 //! Where `/proc/self/task/*/syscall` cannot be read, no such sleep is known.
 
 use crate::foreign;
+use crate::pool::pool;
 use crate::thread::{NO_RANK, Thread};
+use core::sync::atomic::Ordering;
+use std::collections::HashSet;
 use weft_sys::tasks::{self, FutexSleep, Sleep};
 
 /// The library's own threads, by name. What is the program's may be named after a worker, whose name new threads inherit.
@@ -90,6 +93,19 @@ impl Outside {
     }
 }
 
+/// Tells whether all threads of this process, whose ranks are threads, are ranks' and known, or the library's own: then nobody
+/// else acts for a rank.
+pub fn knows_all_threads() -> bool {
+    let (Some(pool), Some(foreign)) = (pool(), foreign::foreign_threads()) else { return false };
+    let first = std::process::id();
+    let workers = pool.all_workers().iter().map(|worker| worker.kernel_thread.load(Ordering::Relaxed));
+    let ranks = pool.threads().iter().chain(foreign).map(Thread::kernel_thread);
+    let known: HashSet<u32> = workers.chain(ranks).chain([first]).collect();
+    let all = tasks::ids();
+    !all.is_empty()
+        && all.into_iter().all(|id| known.contains(&id) || OWN_THREADS.contains(&tasks::name(id).as_str()))
+}
+
 /// Where a thread sleeps outside of the library.
 #[derive(Clone, Copy)]
 pub enum Place {
@@ -105,7 +121,7 @@ impl Thread {
         let worker =
             self.worker().filter(|worker| worker.running().is_some_and(|thread| core::ptr::eq(thread, self)));
         let kernel_thread = match worker {
-            Some(worker) => worker.kernel_thread.load(core::sync::atomic::Ordering::Relaxed),
+            Some(worker) => worker.kernel_thread.load(Ordering::Relaxed),
             None if self.on_workers => return None,
             None => self.kernel_thread(),
         };

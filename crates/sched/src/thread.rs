@@ -53,6 +53,9 @@ pub struct Thread {
     life: AtomicU8,
     /// The kernel's number of the thread that has this record; of a rank on workers, of the one that was made for it.
     kernel_thread: AtomicU32,
+    /// What the thread has said of its wait, and how often it has said something.
+    wait: AtomicU64,
+    waits: AtomicU32,
     /// Odd while a thread without worker sleeps in the kernel; counts on at each change.
     sleeps: AtomicU32,
     stack: [AtomicUsize; 2],
@@ -105,6 +108,8 @@ impl Thread {
             arguments: [const { AtomicU64::new(0) }; ARGUMENTS],
             life: AtomicU8::new(Life::New as u8),
             kernel_thread: AtomicU32::new(0),
+            wait: AtomicU64::new(0),
+            waits: AtomicU32::new(0),
             sleeps: AtomicU32::new(0),
             stack: [AtomicUsize::new(0), AtomicUsize::new(0)],
             errands: Errands::default(),
@@ -167,6 +172,12 @@ impl Thread {
     /// Returns the address of what [`Thread::set_call`] noted.
     pub fn call_address(&self) -> usize {
         self.call.load(Ordering::Relaxed) as usize
+    }
+
+    /// Returns what the thread has said of its wait, 0 if nothing, and how often it has said something.
+    pub fn said_wait(&self) -> (u64, u32) {
+        let said = self.wait.load(Ordering::SeqCst);
+        (said, self.waits.load(Ordering::SeqCst))
     }
 
     /// Returns the kernel's number of the thread that bound itself to this record last.
@@ -338,6 +349,34 @@ pub fn begin_call_with<const N: usize>(name: &'static &'static str, words: [u64;
     }
     // SAFETY: the calling thread has bound itself to the record that `current` returns.
     unsafe { errno::keep_at(me.errno.load(Ordering::Relaxed)) }
+}
+
+/// What the calling thread has said of its wait, as long as this lives.
+pub struct Said(&'static Thread);
+
+impl Said {
+    /// Says what the calling thread waits for, in a word that only who reads it understands.
+    #[inline]
+    pub fn new(word: u64) -> Self {
+        let said = Self(current());
+        said.change(word);
+        said
+    }
+
+    /// Says something else.
+    #[inline]
+    pub fn change(&self, word: u64) {
+        // Only this thread writes them.
+        self.0.waits.store(self.0.waits.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        self.0.wait.store(word, Ordering::Release);
+    }
+}
+
+impl Drop for Said {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.wait.store(0, Ordering::Release);
+    }
 }
 
 /// Returns the calling thread of control if it has been seen before.

@@ -180,6 +180,7 @@ settings! {
     SCHEDULER "scheduler" Kind::Choice(&["user", "kernel"]), 0, "Who switches between ranks (mpirun --scheduler)";
     BIND "bind-to" Kind::Choice(&["auto", "core", "none"]), 0, "Bind workers to processors; auto: if the job uses all of them (mpirun --bind-to)";
     TIMEOUT "timeout" Kind::Number(0, 1_000_000_000), 0, "End a job after so many seconds; 0: never (mpirun --timeout)";
+    STUCK "stuck-ranks" Kind::Choice(&["ignore", "report"]), 1, "What becomes of a job some of whose ranks can never go on: it ends with a report, or they are let be";
     START_TIMEOUT "start-timeout" Kind::Number(1, 1_000_000_000), 300, "How many seconds a rank that another launcher started waits for it and for the other ranks";
     CONNECT_TIMEOUT "connect-timeout" Kind::Number(0, 1_000_000_000), 180, "How many seconds MPI_Comm_connect waits to be accepted; 0: for ever (info key timeout)";
     HEARTBEAT "heartbeat" Kind::Number(1, 1_000_000), 10, "After how many seconds without a sign of life a host counts as lost, and the job with it";

@@ -69,6 +69,21 @@ fn wants(waiting: &Waiting) -> impl Iterator<Item = &Want> {
     waiting.wants.iter().chain(waiting.requests.iter().map(|request| &request.want))
 }
 
+/// Says who cannot go on: all, or those that are `stuck`.
+pub fn headline(ranks: &[RankState], stuck: &[u32]) -> String {
+    if stuck.is_empty() {
+        return "every rank waits, and nothing can wake any of them".into();
+    }
+    let others = ranks.iter().filter(|state| state.state != "has ended" && !stuck.contains(&state.rank));
+    let others: Vec<u32> = others.map(|state| state.rank).collect();
+    let first = format!("{} can never go on", ranks_of(stuck));
+    match others.len() {
+        0 => first,
+        1 => format!("{first}; {} still runs", ranks_of(&others)),
+        _ => format!("{first}; {} still run", ranks_of(&others)),
+    }
+}
+
 /// Returns the lines that say what ranks wait for.
 pub fn describe(ranks: &[RankState], locate: &mut Locate<'_>) -> String {
     let job = Job::new(ranks);
