@@ -81,6 +81,22 @@ def test_plugins_that_cannot_be_private_are_refused(shop):
             assert line.startswith(f"{plugin}: ") and why in line and "--ranks-as processes" in line, result
 
 
+def test_the_mpi_library_is_not_opened_again(shop):
+    opener = shop.compile(HERE / "opener.c", "-ldl")
+    library = (BIN.parent / "lib" / "libmpi_abi.so.1").resolve()
+    link = shop.path / "libother.so"
+    link.symlink_to(library)
+    expect(mpirun("-n", "2", "--ranks-as", "threads", opener, library, "libmpi_abi.so.1", link), 0, lines=["open"] * 6)
+
+
+def test_a_plugin_with_destructors_of_threads_stays(shop):
+    program = shop.compile(HERE / "stay.cpp", wrapper="mpicxx")
+    plugin = library(shop, "staying.so", source="staying.cpp", wrapper="mpicxx")
+    for way in ("processes", "threads"):
+        lines = [f"{rank}: still {rank + 4}" for rank in range(2)] + ["destroyed"] * 2
+        expect(mpirun("-n", "2", "--ranks-as", way, program, plugin), 0, lines=lines)
+
+
 def test_a_plugin_that_concerns_other_ranks_is_reported_once(shop):
     opener = shop.compile(HERE / "opener.c", "-ldl")
     plugin = library(shop, "forks.so", "-DFORK", source="odd.c")

@@ -6,7 +6,7 @@ use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::AtomicU32;
 
 /// The version of both tables.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// What the library offers the executable's replacements of libc functions.
 #[repr(C)]
@@ -21,6 +21,8 @@ pub struct LibraryHooks {
     pub inherit: unsafe extern "C" fn(creator: *const c_void),
     /// Tells whether an address lies in a copy of a program or library that only one rank uses.
     pub is_private: extern "C" fn(address: *const c_void) -> bool,
+    /// Keeps what the calling rank has opened at this address until the rank ends, whatever it closes.
+    pub keep_loaded: extern "C" fn(address: *const c_void),
     /// Runs the destructors of the calling rank's copies of the program and its libraries.
     pub run_destructors: extern "C" fn(),
     /// Ends the calling rank with an exit code.

@@ -11,6 +11,7 @@ pub static LIBRARY_HOOKS: LibraryHooks = LibraryHooks {
     announce_thread,
     inherit,
     is_private,
+    keep_loaded,
     run_destructors,
     end_rank,
     wait: words::wait,
@@ -31,6 +32,10 @@ unsafe extern "C" fn inherit(creator: *const c_void) {
 
 extern "C" fn is_private(address: *const c_void) -> bool {
     job::current().is_some_and(|job| job.is_private(address as usize))
+}
+
+extern "C" fn keep_loaded(address: *const c_void) {
+    weft_loader::plugins::keep(address as usize);
 }
 
 extern "C" fn run_destructors() {

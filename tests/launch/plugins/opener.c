@@ -1,4 +1,5 @@
-/* Opens what its arguments name; of the last one it calls the function `go`, if there is one. */
+/* Opens what its arguments name, and finds MPI where the library is opened; of the last one it calls the function `go`, if
+   there is one. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -10,6 +11,8 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         last = dlopen(argv[i], RTLD_NOW);
         printf("%s\n", last ? "open" : dlerror());
+        if (last && dlsym(last, "MPI_Send") && dlsym(last, "MPI_Send") != (void *)MPI_Send)
+            printf("%s is another MPI\n", argv[i]);
     }
     fflush(stdout);
     MPI_Barrier(MPI_COMM_WORLD);

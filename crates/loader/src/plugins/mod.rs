@@ -62,6 +62,13 @@ fn warn(message: &str) {
     }
 }
 
+/// Keeps what a rank has opened at this address until the rank ends, whatever it closes.
+pub fn keep(address: usize) {
+    if let Some((space, id)) = space::owner_of(address) {
+        space.keep(id);
+    }
+}
+
 /// Makes what a copy opens its own, if it opens anything. `own` tells what the rank has of its own besides, to which
 /// references of plugins lead, too.
 ///

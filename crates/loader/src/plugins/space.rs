@@ -8,7 +8,9 @@ use crate::copy::{Copy, construct, destruct};
 use crate::edit::{Hooks, Slot};
 use crate::image::Image;
 use crate::libraries::{Search, SearchPaths};
+use crate::map::MappedFile;
 use crate::program::{Listed, Object};
+use object::elf;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
@@ -233,6 +235,15 @@ impl Tables {
     }
 }
 
+/// Tells whether a file calls itself by the name of a library that all ranks share, whatever its own name is.
+fn is_shared_file(path: &Path, ours: &[&str]) -> bool {
+    let Ok(file) = MappedFile::open(path) else { return false };
+    let image = Image::parse(file.bytes());
+    image.is_ok_and(|image| {
+        image.tagged_string(elf::DT_SONAME).is_some_and(|name| kind_of(name, ours) == Kind::Shared)
+    })
+}
+
 fn file_name(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
@@ -356,6 +367,7 @@ impl Space {
                 match same {
                     Some(0) => return Err(Some(text::is_program(&shown))),
                     Some(id) => id,
+                    None if is_shared_file(&path, &ours) => return self.open_shared(&shown, flags),
                     None if flags & libc::RTLD_NOLOAD != 0 => return Err(None),
                     None => {
                         let id = self.load(&path, &shown, flags, &paths)?;
@@ -631,6 +643,13 @@ impl Space {
             }
         }
         bound
+    }
+
+    /// Keeps an object until the rank ends.
+    pub fn keep(&self, id: Id) {
+        if let Some(entry) = self.tables().entries.get_mut(&id) {
+            entry.is_resident = true;
+        }
     }
 
     /// Ends one use of an object; with the last one its destructors run, and it is unloaded with all that nothing else

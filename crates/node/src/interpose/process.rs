@@ -122,6 +122,8 @@ pub unsafe extern "C" fn __cxa_thread_atexit_impl(
 ) -> c_int {
     if let Some(rank) = state::current().filter(|_| IS_MAIN_THREAD.get()) {
         register(rank, When::ThreadExit, Function::Plain(function), argument, object);
+        // A library is not unloaded before they have run.
+        (library().keep_loaded)(object);
         return 0;
     }
     type Impl = unsafe extern "C" fn(unsafe extern "C" fn(*mut c_void), *mut c_void, *mut c_void) -> c_int;
