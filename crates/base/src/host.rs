@@ -58,6 +58,16 @@ pub enum Variable {
     OptionCharacter,
     /// `environ`, `__environ`, `_environ`
     Environment,
+    /// `program_invocation_name`, `__progname_full`
+    ProgramName,
+    /// `program_invocation_short_name`, `__progname`
+    ShortProgramName,
+    /// `tzname`
+    ZoneNames,
+    /// `timezone`
+    ZoneOffset,
+    /// `daylight`
+    ZoneDaylight,
     /// `stdin`
     Input,
     /// `stdout`
@@ -68,7 +78,7 @@ pub enum Variable {
 
 impl Variable {
     /// All names under which programs refer to such variables.
-    pub const NAMES: [(&'static str, Variable); 10] = [
+    pub const NAMES: [(&'static str, Variable); 20] = [
         ("optarg", Variable::OptionArgument),
         ("optind", Variable::OptionIndex),
         ("opterr", Variable::OptionErrors),
@@ -76,13 +86,23 @@ impl Variable {
         ("environ", Variable::Environment),
         ("__environ", Variable::Environment),
         ("_environ", Variable::Environment),
+        ("program_invocation_name", Variable::ProgramName),
+        ("__progname_full", Variable::ProgramName),
+        ("program_invocation_short_name", Variable::ShortProgramName),
+        ("__progname", Variable::ShortProgramName),
+        ("tzname", Variable::ZoneNames),
+        ("__tzname", Variable::ZoneNames),
+        ("timezone", Variable::ZoneOffset),
+        ("__timezone", Variable::ZoneOffset),
+        ("daylight", Variable::ZoneDaylight),
+        ("__daylight", Variable::ZoneDaylight),
         ("stdin", Variable::Input),
         ("stdout", Variable::Output),
         ("stderr", Variable::ErrorOutput),
     ];
 }
 
-/// What a rank's descriptors 0, 1 and 2 are when it starts.
+/// What a rank is when it starts: its descriptors 0, 1 and 2, and its program.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Beginning {
@@ -90,6 +110,14 @@ pub struct Beginning {
     pub is_first: bool,
     /// The descriptors of its standard output and error; those of the process, or others of which it becomes the owner.
     pub output: [c_int; 2],
+    /// The program's file, which lives as long as the process.
+    pub program: *const c_char,
+    /// The arguments with a zero byte after each, which live as long as the process.
+    pub command_line: *const u8,
+    /// How many bytes they are.
+    pub command_line_length: usize,
+    /// The first argument in the rank's own array, or null.
+    pub name: *mut c_char,
 }
 
 /// A function that ranks get instead of libc's.

@@ -8,6 +8,7 @@ use core::ffi::{CStr, c_char};
 use core::ptr::null_mut;
 use std::collections::HashMap;
 use std::ffi::CString;
+use std::sync::OnceLock;
 
 /// What a variable `environ` needs beside itself. All functions get the variable's address.
 pub struct Environment {
@@ -25,6 +26,22 @@ unsafe impl Send for Environment {}
 unsafe extern "C" {
     #[link_name = "environ"]
     static mut PROCESS: *mut *mut c_char;
+}
+
+/// Returns the strings with which the process has started. libc changes its array when a rank's time zone is looked at.
+fn process() -> *const *mut c_char {
+    struct Array(*const *mut c_char);
+    // SAFETY: the array is never changed.
+    unsafe impl Send for Array {}
+    // SAFETY: as above.
+    unsafe impl Sync for Array {}
+    static FIRST: OnceLock<Array> = OnceLock::new();
+    let array = FIRST.get_or_init(|| {
+        // SAFETY: read when the first rank is made, before anything changes it.
+        let list: Vec<*mut c_char> = unsafe { strings(PROCESS).chain([null_mut()]).collect() };
+        Array(list.leak().as_ptr())
+    });
+    array.0
 }
 
 /// Room for new variables in an array.
@@ -66,8 +83,7 @@ impl Environment {
     /// # Safety
     /// `vector` is null or a null-terminated array of C strings; both live, unchanged, as long as the process.
     pub unsafe fn create(vector: *const *mut c_char) -> (Self, *mut *mut c_char) {
-        // SAFETY: reads a pointer that is set before any rank starts.
-        let common = if vector.is_null() { unsafe { PROCESS } } else { vector };
+        let common = if vector.is_null() { process() } else { vector };
         let mut new = Self { common, array: Vec::new(), known: HashMap::new() };
         // SAFETY: the caller's promise.
         let array = new.renew(unsafe { strings(common) }.collect());

@@ -10,6 +10,7 @@ pub mod exit;
 pub mod identity;
 pub mod lock;
 pub mod options;
+pub mod proc_files;
 pub mod random;
 pub mod state;
 pub mod streams;

@@ -4,11 +4,12 @@
 use crate::children::Children;
 use crate::environment::Environment;
 use crate::exit::ExitHandlers;
+use crate::identity::Program;
 use crate::lock::Lock;
 use crate::options::{OptionVariables, Scan};
 use crate::random::Random;
 use crate::streams::Streams;
-use core::ffi::c_char;
+use core::ffi::{c_char, c_int, c_long};
 use std::cell::{Cell, UnsafeCell};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicI32;
@@ -31,8 +32,12 @@ pub struct RankState {
     pub children: Mutex<Children>,
     /// `stdin`, `stdout`, `stderr`, and what 0, 1 and 2 are.
     pub streams: Streams,
+    /// The program.
+    pub program: Program,
     /// The process number.
     pub number: AtomicI32,
+    /// `tzname`, `timezone`, `daylight`.
+    pub zone: Shared<Zone>,
     /// Results that libc returns in static buffers.
     pub buffers: Shared<Buffers>,
     /// The locks of libgomp.
@@ -69,6 +74,22 @@ impl<T> Shared<T> {
     }
 }
 
+/// What `tzset` tells of the time zone.
+pub struct Zone {
+    /// `tzname`
+    pub names: [*mut c_char; 2],
+    /// `timezone`
+    pub offset: c_long,
+    /// `daylight`
+    pub daylight: c_int,
+}
+
+impl Default for Zone {
+    fn default() -> Self {
+        Self { names: [c"GMT".as_ptr().cast_mut(); 2], offset: 0, daylight: 0 }
+    }
+}
+
 /// Static result buffers of libc.
 pub struct Buffers {
     /// Where `strtok` goes on.
@@ -97,7 +118,11 @@ impl RankState {
     ///
     /// # Safety
     /// `environment` is null or a null-terminated array of C strings; both live, unchanged, as long as the process.
-    pub unsafe fn create(environment: *const *mut c_char, streams: Streams) -> &'static RankState {
+    pub unsafe fn create(
+        environment: *const *mut c_char,
+        streams: Streams,
+        program: Program,
+    ) -> &'static RankState {
         // SAFETY: `tm` is plain data of integers and a nullable pointer, for which zeros are valid.
         let time = unsafe { core::mem::zeroed() };
         let buffers = Buffers { token: core::ptr::null_mut(), time, text: [0; 128] };
@@ -112,7 +137,9 @@ impl RankState {
             environ: Shared::new(environ),
             children: Mutex::default(),
             streams,
+            program,
             number: AtomicI32::new(0),
+            zone: Shared::new(Zone::default()),
             buffers: Shared::new(buffers),
             openmp: OpenMpLocks::default(),
         }));

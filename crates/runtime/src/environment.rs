@@ -4,6 +4,7 @@
 use core::ffi::{CStr, c_char};
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// A null-terminated array of C strings that lives as long as the process. Ranks may write into the strings, so each
 /// has its own.
@@ -39,5 +40,22 @@ impl Vector {
         let copies = self.strings.iter().map(|text| CStr::to_owned(text).into_raw());
         let array: Vec<*mut c_char> = copies.chain([core::ptr::null_mut()]).collect();
         Box::leak(array.into_boxed_slice()).as_mut_ptr()
+    }
+}
+
+/// What tells a rank of its program. Lives as long as the process.
+pub struct ProgramNames {
+    /// The program's file.
+    pub path: &'static CStr,
+    /// The arguments, with a zero byte after each.
+    pub command_line: &'static [u8],
+}
+
+impl ProgramNames {
+    /// Keeps the names of a program.
+    pub fn of(path: &Path, arguments: &[OsString]) -> Self {
+        let path = CString::new(path.as_os_str().as_bytes()).unwrap_or_default();
+        let line = arguments.iter().flat_map(|argument| argument.as_bytes().iter().copied().chain([0]));
+        Self { path: Box::leak(path.into_boxed_c_str()), command_line: line.collect::<Vec<u8>>().leak() }
     }
 }

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)] // Calls the executable's table and the copies' destructors.
 
 use crate::control::Control;
-use crate::environment::Vector;
+use crate::environment::{ProgramNames, Vector};
 use crate::node::{flush, leave_at_once};
 use crate::personal::Personal;
 use crate::ranks::Start;
@@ -230,6 +230,7 @@ impl Held {
             let arguments = Vector::of_arguments(&block.arguments);
             let environment =
                 (!block.environment.is_empty()).then(|| Vector::of_environment(&block.environment));
+            let program = ProgramNames::of(&block.program, &block.arguments);
             let personal = Personal::of(&programs[index], self.hooks);
             for rank in std::mem::take(&mut own[index]) {
                 let copy = match firsts[index].take() {
@@ -238,12 +239,14 @@ impl Held {
                 };
                 let copy: &'static Copy = self.copies[rank as usize].get_or_init(|| copy);
                 let own = environment.as_ref().map_or(core::ptr::null_mut(), Vector::leak);
-                // SAFETY: null or an array that is never freed.
-                let state =
-                    unsafe { (self.hooks.create_rank)(own.cast_const().cast(), self.beginning(rank)) };
+                let (argc, argv) = (arguments.length() as c_int, arguments.leak());
+                // SAFETY: null or an array that is never freed, like the names; an array of arguments ends with a null.
+                let state = unsafe {
+                    let beginning = self.beginning(rank, &program, *argv);
+                    (self.hooks.create_rank)(own.cast_const().cast(), beginning)
+                };
                 // SAFETY: the rank's state; nothing of the copy runs yet.
                 unsafe { personal.give(copy, state) };
-                let (argc, argv) = (arguments.length() as c_int, arguments.leak());
                 let start = Start { job: self, rank, copy, state, argc, argv };
                 threads::spawn(rank, Box::new(move || start.run()))
                     .map_err(|error| limits::explain(&format!("rank {rank} cannot be started: {error}")))?;
@@ -252,12 +255,18 @@ impl Held {
         Ok(())
     }
 
-    /// Returns what a rank's standard streams are.
-    fn beginning(&self, rank: u32) -> Beginning {
+    /// Returns what a rank is when it starts.
+    fn beginning(&self, rank: u32, program: &ProgramNames, name: *mut core::ffi::c_char) -> Beginning {
         let outputs = &self.description.outputs;
         let own = outputs.binary_search_by_key(&rank, |output| output.rank).ok().map(|place| outputs[place]);
-        let output = own.map_or([libc::STDOUT_FILENO, libc::STDERR_FILENO], |own| [own.out_fd, own.error_fd]);
-        Beginning { is_first: rank == 0, output }
+        Beginning {
+            is_first: rank == 0,
+            output: own.map_or([libc::STDOUT_FILENO, libc::STDERR_FILENO], |own| [own.out_fd, own.error_fd]),
+            program: program.path.as_ptr(),
+            command_line: program.command_line.as_ptr(),
+            command_line_length: program.command_line.len(),
+            name,
+        }
     }
 
     /// Notes a rank's own thread, when it begins.

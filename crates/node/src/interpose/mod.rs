@@ -7,15 +7,18 @@ mod identity;
 mod openings;
 mod openmp;
 mod options;
+mod proc_files;
 mod process;
 mod random;
 mod redirects;
 mod text;
 mod threads;
+mod zone;
 
 use core::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use weft_base::host::{Beginning, LibraryHooks, NodeHooks, VERSION, Variable};
+use weft_node::identity::Program;
 use weft_node::{RankState, state};
 
 static LIBRARY: AtomicPtr<LibraryHooks> = AtomicPtr::new(core::ptr::null_mut());
@@ -47,11 +50,16 @@ extern "C" fn flush() {
 }
 
 unsafe extern "C" fn create_rank(environment: *const *const c_char, beginning: Beginning) -> *const c_void {
-    let Beginning { is_first, output: [output, error] } = beginning;
+    let Beginning { is_first, output: [output, error], program, .. } = beginning;
     let input = if is_first { libc::STDIN_FILENO } else { weft_node::descriptors::null() };
     let streams = weft_node::streams::Streams::new([input, output, error], is_first);
-    // SAFETY: the caller passes null or an array as `create` demands; entries are not written through.
-    core::ptr::from_ref(unsafe { RankState::create(environment.cast(), streams) }).cast()
+    // SAFETY: the caller passes strings that live for ever, and null or an array as `create` demands; entries are not written
+    // through.
+    unsafe {
+        let program =
+            Program::new(program, (beginning.command_line, beginning.command_line_length), beginning.name);
+        core::ptr::from_ref(RankState::create(environment.cast(), streams, program)).cast()
+    }
 }
 
 unsafe extern "C" fn attach(rank: *const c_void) {
@@ -72,6 +80,11 @@ unsafe extern "C" fn variable(rank: *const c_void, variable: Variable) -> *mut c
             Variable::OptionErrors => (&raw mut (*options).errors).cast(),
             Variable::OptionCharacter => (&raw mut (*options).character).cast(),
             Variable::Environment => rank.environ.get().cast(),
+            Variable::ProgramName => (&raw mut (*rank.program.names.get())[0]).cast(),
+            Variable::ShortProgramName => (&raw mut (*rank.program.names.get())[1]).cast(),
+            Variable::ZoneNames => (&raw mut (*rank.zone.get()).names).cast(),
+            Variable::ZoneOffset => (&raw mut (*rank.zone.get()).offset).cast(),
+            Variable::ZoneDaylight => (&raw mut (*rank.zone.get()).daylight).cast(),
             Variable::Input => rank.streams.variable(0).cast(),
             Variable::Output => rank.streams.variable(1).cast(),
             Variable::ErrorOutput => rank.streams.variable(2).cast(),

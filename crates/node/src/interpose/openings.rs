@@ -87,7 +87,10 @@ fn with_path<R>(path: *const c_char, call: impl FnOnce(*const c_char) -> R) -> R
             let path = CString::new(format!("/proc/self/fd/{fd}")).unwrap_or_default();
             call(path.as_ptr())
         }
-        _ => call(path),
+        _ => match super::proc_files::shown(path) {
+            Some(shown) => call(shown.path.as_ptr()),
+            None => call(path),
+        },
     }
 }
 

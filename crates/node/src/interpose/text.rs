@@ -1,10 +1,10 @@
 //! Functions that return or keep static buffers.
 
 use super::replace;
+use super::zone::localtime_r;
 use core::ffi::c_char;
 
 unsafe extern "C" {
-    fn tzset();
     fn asctime_r(time: *const libc::tm, buffer: *mut c_char) -> *mut c_char;
 }
 
@@ -16,11 +16,8 @@ replace! {
     }
     /// Breaks down local time into the rank's buffer.
     fn localtime(time: *const libc::time_t) -> *mut libc::tm [rank] {
-        // SAFETY: the caller's time; the rank's own buffer. `localtime` looks at TZ each time, `localtime_r` need not.
-        unsafe {
-            tzset();
-            libc::localtime_r(time, &raw mut (*rank.buffers.get()).time)
-        }
+        // SAFETY: the caller's time; the rank's own buffer.
+        unsafe { localtime_r(time, &raw mut (*rank.buffers.get()).time) }
     }
     /// Breaks down universal time into the rank's buffer.
     fn gmtime(time: *const libc::time_t) -> *mut libc::tm [rank] {
