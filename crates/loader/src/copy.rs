@@ -246,6 +246,7 @@ impl Program {
             // the copy runs yet.
             unsafe { ((bases[*object] + slot.address as usize) as *mut usize).write_unaligned(target) };
         }
+        crate::debugger::notify();
         let entry = bases[0] + objects[0].template.entry as usize;
         let linked = self.inner.asks_linker.then_some((names, handle as usize));
         Ok(Copy {

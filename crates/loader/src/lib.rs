@@ -5,6 +5,7 @@
 
 mod cache;
 mod copy;
+mod debugger;
 mod edit;
 mod enter;
 mod error;
