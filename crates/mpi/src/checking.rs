@@ -5,8 +5,10 @@ use core::cell::RefCell;
 use core::sync::atomic::Ordering;
 use weft_base::finding::{self, Finding};
 use weft_base::settings::is_checking;
-use weft_base::site::Site;
+use weft_base::site::{self, Site};
 use weft_base::table::Table;
+use weft_datatype::Datatype;
+use weft_op::Op;
 
 /// Reports the communicators, windows and groups that come from a session, or from the world model (0), and were never freed.
 pub(crate) fn report_derived(process: &Process, origin: usize) {
@@ -38,6 +40,14 @@ pub fn report_at_end(process: &Process) {
         if process.phase() != INITIALIZED && process.has_finished() {
             report_rest(process);
         }
+    }
+}
+
+/// Reports a reduction with an operation that the standard does not define for the datatype.
+#[cold]
+pub(crate) fn report_operation(process: &Process, op: &Op, datatype: &Datatype) {
+    if let Some(message) = op.beyond_the_standard(datatype) {
+        Finding::new(process.world_rank, message).call("reduced", site::current()).report();
     }
 }
 

@@ -3,15 +3,16 @@
 //! Buffers and functions are the caller's, valid as the standard demands; hence the unsafe code.
 #![allow(unsafe_code)]
 
-use crate::check;
 use crate::datatypes::committed;
 use crate::process::Process;
+use crate::{check, checking};
 use core::ffi::{c_int, c_void};
 use std::sync::Arc;
 use weft_base::abi::{self, Callback, Count};
 use weft_base::arguments::Out;
 use weft_base::constants::*;
 use weft_base::handle::Kind;
+use weft_base::settings::is_checking;
 use weft_base::{Error, Result};
 use weft_op::Op;
 
@@ -83,6 +84,9 @@ pub fn reduce_local(
     let ty = committed(process, datatype)?;
     let operation = process.operation(op)?;
     operation.check(&ty)?;
+    if is_checking() {
+        checking::report_operation(process, &operation, &ty);
+    }
     check::buffer(inbuf, count, &ty, "inbuf")?;
     check::buffer(inoutbuf, count, &ty, "inoutbuf")?;
     if inbuf == inoutbuf.cast_const() && count > 0 && ty.size() > 0 {

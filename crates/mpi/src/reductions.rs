@@ -1,6 +1,5 @@
 //! Reductions (chapter 6): each call's arguments, checked once for all its forms.
 
-use crate::check;
 use crate::collective_arguments::{
     Arguments, data, datatype, distinct, enter, is_in_place, parts, refuse_in_place,
 };
@@ -9,10 +8,12 @@ use crate::collective_forms::Form;
 use crate::collectives::{self, is_root};
 use crate::communicators::Communicator;
 use crate::process::{Process, Ref};
+use crate::{check, checking};
 use core::ffi::{c_int, c_void};
 use core::ops::Range;
 use weft_base::abi::{self, Count};
 use weft_base::constants::*;
+use weft_base::settings::is_checking;
 use weft_base::{Counts, Error, Named, Result};
 use weft_coll::{Buffers, Call, Data, Operation, Operator, Root};
 use weft_datatype::Datatype;
@@ -55,6 +56,9 @@ fn one_group(communicator: &Communicator, call: Call) -> Result {
 fn operation(process: &'static Process, handle: abi::Op, datatype: &Datatype) -> Result<Ref<'static, Op>> {
     let op = process.operation(handle)?;
     op.check(datatype)?;
+    if is_checking() {
+        checking::report_operation(process, &op, datatype);
+    }
     Ok(op)
 }
 

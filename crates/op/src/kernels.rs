@@ -296,18 +296,30 @@ macro_rules! by_float {
 
 /// Returns the kernel of an operation on a predefined type at a level, or nothing when the standard does not define it.
 pub(crate) fn kernel(level: Level, kind: Kind, basic: Basic) -> Option<Kernel> {
-    let it = basic.description();
-    crate::special::kernel(level, kind, it.class, it.repr).or_else(|| general(level, kind, basic))
+    crate::special::kernel(level, kind, class(basic), basic.description().repr)
+        .or_else(|| general(level, kind, basic))
+}
+
+/// Returns the group of a predefined type, where `MPI_CHAR` is a `signed char`: the standard gives it no operations, but others
+/// do, and programs rely on that.
+fn class(basic: Basic) -> Class {
+    if basic.handle() == c::MPI_CHAR { Class::CInteger } else { basic.description().class }
+}
+
+/// Tells whether the standard has no such operation on the type, though there is a loop for it.
+pub(crate) fn is_beyond(kind: Kind, basic: Basic) -> bool {
+    let is_logical = matches!(kind, Kind::LogicalAnd | Kind::LogicalOr | Kind::LogicalXor);
+    basic.handle() == c::MPI_CHAR || is_logical && basic.description().class == Class::MultiLanguage
 }
 
 /// Returns the general loop of an operation on a predefined type at a level, if it is defined.
 pub(crate) fn general(level: Level, kind: Kind, basic: Basic) -> Option<Kernel> {
     let (repr, kind) = (basic.description().repr, (level, kind));
-    match basic.description().class {
-        Class::CInteger => by_integer!(arithmetic, repr, kind)
+    match class(basic) {
+        Class::CInteger | Class::MultiLanguage => by_integer!(arithmetic, repr, kind)
             .or_else(|| by_integer!(bitwise, repr, kind))
             .or_else(|| by_integer!(logical, repr, kind)),
-        Class::FortranInteger | Class::MultiLanguage => {
+        Class::FortranInteger => {
             by_integer!(arithmetic, repr, kind).or_else(|| by_integer!(bitwise, repr, kind))
         }
         Class::Floating => by_float!(arithmetic, repr, kind),
@@ -342,7 +354,7 @@ pub(crate) fn combination(level: Level, kind: Kind, basic: Basic) -> Option<Comb
         })
     }
     let repr = basic.description().repr;
-    match basic.description().class {
+    match class(basic) {
         Class::CInteger | Class::FortranInteger | Class::MultiLanguage => {
             by_integer!(of, repr, (level, kind))
         }

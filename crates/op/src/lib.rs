@@ -161,6 +161,17 @@ impl Op {
         }
     }
 
+    /// Tells what is beyond the standard in applying the operation to the datatype, which `check` has accepted.
+    #[cold]
+    pub fn beyond_the_standard(&self, ty: &Datatype) -> Option<String> {
+        let Inner::Predefined { kind, name, .. } = self.0 else { return None };
+        let basic = ty.as_predefined().filter(|&basic| kernels::is_beyond(kind, basic))?;
+        Some(format!(
+            "{name} on {}: the standard does not define it, and another MPI may refuse it",
+            basic.name()
+        ))
+    }
+
     /// Checks that an accumulate function may apply the operation to the element kind of the datatype.
     ///
     /// # Errors

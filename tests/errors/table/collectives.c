@@ -76,8 +76,8 @@ void collectives(void) {
   WRONG("op is MPI_INT, a datatype", MPI_ERR_OP, MPI_Allreduce(ints, more, 1, MPI_INT, (MPI_Op)MPI_INT, world));
   WRONG("op is MPI_BAND, which is not defined for MPI_DOUBLE", MPI_ERR_OP,
         MPI_Allreduce(ints, more, 1, MPI_DOUBLE, MPI_BAND, world));
-  WRONG("op is MPI_SUM, which is not defined for MPI_CHAR", MPI_ERR_OP,
-        MPI_Allreduce(ints, more, 1, MPI_CHAR, MPI_SUM, world));
+  WRONG("op is MPI_SUM, which is not defined for MPI_CHARACTER", MPI_ERR_OP,
+        MPI_Allreduce(ints, more, 1, MPI_CHARACTER, MPI_SUM, world));
   WRONG("op is MPI_MAXLOC, which is not defined for MPI_INT", MPI_ERR_OP,
         MPI_Reduce(ints, more, 1, MPI_INT, MPI_MAXLOC, rank, world));
   WRONG("op is MPI_MAX, which is not defined for MPI_C_DOUBLE_COMPLEX", MPI_ERR_OP,
