@@ -1,5 +1,5 @@
 // Two ranks with a socket between them join; the socket is as it was afterwards. A descriptor that is no socket.
-// weft-test: ranks=1,2,3
+// weft-test: auto=processes ranks=1,2,3
 #include "family.h"
 #include <arpa/inet.h>
 #include <netdb.h>

@@ -1,4 +1,5 @@
 // The standard streams' formats are a rank's own, and what a rank writes through a buffer of its own comes out whole.
+// weft-test: auto=processes
 #include "check.h"
 #include <iomanip>
 #include <iostream>

@@ -5,6 +5,7 @@ mod functions;
 mod header;
 mod noted;
 mod status;
+mod symbols;
 
 use crate::Result;
 use crate::api::Api;
@@ -23,6 +24,7 @@ pub fn run(root: &Path, check: bool) -> Result {
         ("include/mpi.h".into(), header::generate(&api)),
         ("crates/base/src/constants.rs".into(), format_rust(root, &constants::generate(&api)?)?),
         ("docs/api-status.md".into(), status::generate(&api)),
+        ("docs/shared-symbols.md".into(), symbols::generate(root)?),
         ("crates/launcher/src/undone.rs".into(), format_rust(root, &status::generate_undone(&api))?),
     ];
     for (name, text) in functions::generate(&api)? {
