@@ -165,6 +165,9 @@ def test_several_ranks_per_process_want_to_be_asked_for_what_they_share(shop):
            err=["--ranks-per-process 2", "uses chdir (", "uses umask (", "--ranks-as threads"])
     expect(mpirun("--ranks-per-process", "2", "--ranks-as", "threads", "-n", "4", program), 0, lines=["4"] * 4,
            err="all ranks share")
+    # No such advice where it would not help.
+    result = expect(mpirun("--ranks-per-process", "2", "-n", "4", shop.write("s", "#!/bin/sh\n", 0o755)), 2, err="is a script")
+    assert "--ranks-as" not in result.err, result
 
 
 def test_check_says_why_in_a_line_for_each_reason(shop):

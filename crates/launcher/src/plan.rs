@@ -87,6 +87,7 @@ fn find_programs(
     let search = environment.get(OsStr::new("PATH")).cloned().unwrap_or_default();
     let (mut blocks, mut reasons) = (Vec::new(), Vec::new());
     let mut judged: Vec<PathBuf> = Vec::new();
+    let mut all_could_be_threads = true;
     for block in &line.blocks {
         let directory = block.directory.as_deref();
         if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
@@ -102,11 +103,14 @@ fn find_programs(
                 Ranks::Threads(shared) => shared.iter().for_each(|what| {
                     say!("mpirun: --ranks-as threads: all ranks share what these act on: {what}");
                 }),
-                Ranks::Processes(why) => why.into_iter().for_each(|line| {
-                    if !reasons.contains(&line) {
-                        reasons.push(line);
+                Ranks::Processes { why, could_be_threads } => {
+                    all_could_be_threads &= could_be_threads;
+                    for line in why {
+                        if !reasons.contains(&line) {
+                            reasons.push(line);
+                        }
                     }
-                }),
+                }
             }
             if line.verbose {
                 check::say_what_is_not_done(&program);
@@ -117,6 +121,16 @@ fn find_programs(
         let ranks = block.ranks.unwrap_or(default_ranks);
         let (environment, info) = (block_environment(block)?, block.info.clone());
         blocks.push(job::Block { ranks, program, arguments, environment, info });
+    }
+    if let (Some(per_process @ 2..), false) = (line.ranks_per_process, reasons.is_empty()) {
+        let text = format!("--ranks-per-process {per_process}: ranks cannot be threads, because");
+        let remedy = if all_could_be_threads {
+            "remedy: leave --ranks-per-process out, or add --ranks-as threads if no rank is disturbed by that"
+        } else {
+            "remedy: leave --ranks-per-process out"
+        };
+        let lines = [text].into_iter().chain(reasons).chain([remedy.into()]);
+        return Err(Stop::new(crate::USAGE, lines.collect::<Vec<_>>().join("\n  ")));
     }
     let total: u64 = blocks.iter().map(|block| u64::from(block.ranks)).sum();
     if total > i32::MAX as u64 {
@@ -409,13 +423,6 @@ pub fn plan(line: CommandLine, taken: &[(String, u32)]) -> Result<Plan, Stop> {
     let own_name = report::host();
     lists.iter_mut().filter(|hosts| hosts.is_empty()).for_each(|hosts| hosts.push(Host::named(&own_name)));
     let (blocks, reasons) = find_programs(&line, ranks_as, &environment, default_ranks)?;
-    if let (Some(per_process @ 2..), false) = (line.ranks_per_process, reasons.is_empty()) {
-        let text = format!("--ranks-per-process {per_process}: ranks cannot be threads, because");
-        // Threads that share something are possible; where they are not, the option's error says so.
-        let remedy = "remedy: leave --ranks-per-process out, or add --ranks-as threads if no rank is disturbed by that";
-        let lines = [text].into_iter().chain(reasons).chain([remedy.into()]);
-        return Err(Stop::new(crate::USAGE, lines.collect::<Vec<_>>().join("\n  ")));
-    }
     let names: BTreeSet<&str> = lists.iter().flatten().map(|host| host.name.as_str()).collect();
     let is_here = names.iter().any(|name| is_own(name, &own_name));
     let total = blocks.iter().map(|block| u64::from(block.ranks)).sum();

@@ -62,8 +62,13 @@ fn absolute(path: &Path) -> PathBuf {
 pub enum Ranks {
     /// They are threads of one process, which was asked for although they share what these lines say.
     Threads(Vec<String>),
-    /// They are processes, because of what these lines say.
-    Processes(Vec<String>),
+    /// They are processes.
+    Processes {
+        /// Says why, in lines.
+        why: Vec<String>,
+        /// Whether they could be threads all the same, if that is asked for.
+        could_be_threads: bool,
+    },
 }
 
 /// Decides how the ranks of a program run.
@@ -76,7 +81,8 @@ pub fn judge(path: &Path, ranks_as: RanksAs) -> Result<Ranks, Stop> {
     let reasons = match &verdict {
         Verdict::NotLoadable(error) => return Err(Stop::new(CANNOT_EXECUTE, error)),
         _ if ranks_as == RanksAs::Processes => {
-            return Ok(Ranks::Processes(vec!["--ranks-as processes".into()]));
+            let why = vec!["--ranks-as processes".into()];
+            return Ok(Ranks::Processes { why, could_be_threads: true });
         }
         Verdict::Threads { .. } => return Ok(Ranks::Threads(Vec::new())),
         Verdict::Processes { reasons, .. } => reasons,
@@ -88,7 +94,7 @@ pub fn judge(path: &Path, ranks_as: RanksAs) -> Result<Ranks, Stop> {
     let is_foreign = reasons.iter().any(|reason| reason.kind == ReasonKind::OtherLibrary);
     let lines = || reasons.iter().map(ToString::to_string);
     if ranks_as == RanksAs::Auto && !is_foreign {
-        return Ok(Ranks::Processes(lines().collect()));
+        return Ok(Ranks::Processes { why: lines().collect(), could_be_threads: !is_impossible });
     }
     let mut text = if is_foreign {
         format!("{shown}: it cannot take part in a job of this library, because")

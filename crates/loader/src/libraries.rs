@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 /// Lists the system libraries that are loaded once, each with the reason why sharing is right.
 ///
-/// Everything else gets a copy per rank: a library is shared only if it is known to keep no state that an MPI
-/// process could tell from its own.
+/// Everything else gets a copy per rank. What a rank could tell from its own in these libraries is judged symbol by symbol
+/// (`symbols.rs`).
 pub const SHARED: &[(&str, &str)] = &[
     ("ld-linux-x86-64.so.2", "is the dynamic linker: there is one per process"),
     ("ld-linux-aarch64.so.1", "is the dynamic linker: there is one per process"),
