@@ -150,11 +150,13 @@ static void go_on(const char *how) {
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     pthread_join(thread, NULL);
   }
+#ifdef HANDLES // A program that imports `signal` becomes processes by itself.
   if (!strcmp(how, "signal")) {
     signal(SIGALRM, post);
     alarm(1);
     while (sem_wait(&semaphore)) continue;
   }
+#endif
 }
 
 #ifdef FORKS
