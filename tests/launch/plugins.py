@@ -1,8 +1,8 @@
 """What a rank opens with dlopen is its own, as in a process."""
-import re
+import shutil
 from pathlib import Path
 
-from common import BIN, expect, mpirun, run
+from common import BIN, Skip, expect, mpirun, run
 
 HERE = Path(__file__).resolve().parent / "plugins"
 
@@ -109,6 +109,19 @@ def test_a_crash_in_a_plugin_names_its_source(shop):
     opener = shop.compile(HERE / "opener.c", "-ldl")
     plugin = library(shop, "crash.so", "-DCRASH", "-O0", source="odd.c")
     expect(mpirun("-n", "2", "--ranks-as", "threads", opener, plugin), err=["SIGSEGV", "write_to at odd.c", "go at odd.c"])
+
+
+def test_a_debugger_stops_in_a_plugin(shop):
+    if not shutil.which("gdb"):
+        raise Skip("gdb is missing")
+    opener = shop.compile(HERE / "opener.c", "-ldl")
+    plugin = library(shop, "crash.so", "-DCRASH", "-O0", source="odd.c")
+    script = shop.write("commands", "set breakpoint pending on\nset follow-fork-mode child\nbreak write_to\nrun\nbt\nkill\n")
+    result = run("gdb", "-q", "-nx", "-batch", "-x", script, "--args", BIN / "mpirun", "--scheduler", "kernel", "-n", "2",
+                 "--ranks-as", "threads", opener, plugin)
+    if "ptrace" in result.out + result.err and "not permitted" in result.out + result.err:
+        raise Skip("tracing is not permitted")
+    expect(result, out=["#0  write_to", "odd.c:", "#1", " go ()", " in main ("])
 
 
 def test_what_is_closed_gives_its_memory_back(shop):

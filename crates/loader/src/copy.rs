@@ -240,6 +240,7 @@ impl Program {
             }
             settle(object, bases[position])?;
         }
+        crate::plugins::show_debugger();
         for (object, slot, owner, value) in &self.inner.corrections {
             let target = (bases[*owner] + *value as usize).wrapping_add(slot.addend as usize);
             // SAFETY: the slot lies in the object's writable data, as the template's maker checked, and nothing of

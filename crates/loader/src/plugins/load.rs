@@ -126,6 +126,18 @@ pub(crate) fn load_shared(prepared: &Prepared, paths: &SearchPaths, ours: &[&str
     Ok(())
 }
 
+/// Lets a debugger that is there look at the linker's list again: names have changed. It looks when something is loaded
+/// or unloaded.
+pub(crate) fn show_debugger() {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:")).map(str::trim);
+    if tracer.is_some_and(|tracer| tracer != "0")
+        && let Ok(handle) = open_wrapper(&[], libc::RTLD_LAZY)
+    {
+        close_wrapper(handle);
+    }
+}
+
 /// Loads the objects of a plan; `known` gives the linker's name of what the rank has already.
 pub(crate) fn load(
     plan: &[Plan],
@@ -183,6 +195,7 @@ pub(crate) fn load(
         let wrappers = if at == 0 { vec![wrapper] } else { Vec::new() };
         all.push(Loaded { unique, handle, base, wrappers, linkers_name, shown });
     }
+    show_debugger();
     Ok(all)
 }
 

@@ -22,6 +22,7 @@ mod text;
 mod wrapper;
 
 pub use calls::REPLACED;
+pub(crate) use load::show_debugger;
 pub(crate) use space::Space;
 
 use crate::copy::Copy;
