@@ -6,11 +6,11 @@
 //! it. Where that fails, any gap will do. `MPI_BUFFER_AUTOMATIC` takes memory of the library instead.
 #![allow(unsafe_code)]
 
-use crate::checking;
 use crate::endpoint::Endpoint;
 use crate::engine::{Engine, Mode};
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation};
+use crate::reports::checking;
 use std::sync::Arc;
 use weft_base::constants::*;
 use weft_base::settings::is_checking;
@@ -275,7 +275,7 @@ impl Engine {
             || scopes.attached(&mut me.buffers.0.lock()).is_ok_and(|attached| attached.has_room(length));
         let end = clock::ticks() + PATIENCE_US * clock::ticks_per_us();
         while !self.spin(me, has_room, || false) && self.remote().is_some() && clock::ticks() < end {
-            crate::wait::note_failure();
+            crate::waiting::note_failure();
         }
     }
 

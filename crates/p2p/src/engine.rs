@@ -30,13 +30,13 @@
 //! long, too.
 #![allow(unsafe_code)]
 
-use crate::checking;
+use crate::endpoint::expected::Look;
+use crate::endpoint::solo;
 use crate::endpoint::{Endpoint, Message, Payload, State};
-use crate::expected::Look;
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, Outcome, received};
 use crate::remote::Remote;
-use crate::solo;
+use crate::reports::checking;
 use std::sync::OnceLock;
 use std::sync::atomic::{Ordering, fence};
 use weft_base::abi::Status;

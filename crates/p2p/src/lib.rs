@@ -1,48 +1,41 @@
 //! Point-to-point messages: matching, protocols, requests, probes, partitioned operations.
 //!
-//! Start at `engine` for the ways of a message, `operation` for who may touch what, `transfer` for
-//! large messages that both sides copy, `matching` for the pure core, `partitioned` for messages in parts, [`remote`] for
-//! messages between node processes.
+//! - `engine`: the ways of a message. `operation`: one send or receive, and who may touch what of it.
+//! - `endpoint`: the receiving side of a rank. [`matching`]: who receives what, as pure code.
+//! - `transfer`: data that both sides copy. [`remote`]: messages between node processes.
+//! - `requests`: what a request is, and operations that outlive their calls. `waiting`: spinning and sleeping for them.
+//! - `buffered`, `probe`, `partitioned`: the further kinds of sending and receiving.
+//! - `reports`: checking mode, and what reports on ranks that wait say of messages.
 
 #![cfg(not(loom))] // The model, tests/offer_model.rs, takes the operation's word alone.
 
-mod blocked;
 mod buffered;
-mod checking;
 mod endpoint;
 mod engine;
-mod expected;
-mod inspect;
 pub mod matching;
-mod nonblocking;
-mod offer;
 mod operation;
 mod partitioned;
-mod pool;
 mod probe;
 pub mod remote;
+mod reports;
 mod requests;
-mod signal;
-mod solo;
-mod split;
 mod transfer;
-mod wait;
-mod word;
+mod waiting;
 
-pub use blocked::{Blocked, For};
 pub use buffered::{Buffers, Scope, Scopes};
 pub use endpoint::Endpoint;
+pub use endpoint::solo::reserve;
 pub use engine::{Engine, Limits, Mode};
-pub use inspect::{Lying, Started, What};
 pub use matching::Envelope;
-pub use nonblocking::{Persistent, collective_cancelled};
 pub use operation::Buffer;
 pub use partitioned::Parts;
 pub use probe::Matched;
+pub use reports::blocked::{Blocked, For};
+pub use reports::inspect::{Lying, Started, What};
+pub use requests::nonblocking::{Persistent, collective_cancelled};
 pub use requests::{
     COMPLETED_COLLECTIVE, Completion, Ended, PartitionedMessage, Requests, Work, WorkDescription,
     is_memoryless, on_unheard_error,
 };
-pub use signal::Signal;
-pub use solo::reserve;
-pub use wait::{note_failure, note_success};
+pub use waiting::signal::Signal;
+pub use waiting::{note_failure, note_success};

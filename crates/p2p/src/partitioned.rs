@@ -17,13 +17,13 @@
 //! Ranks of different node processes share no link; see [`crate::remote`].
 #![allow(unsafe_code)] // Copies between the buffers of two ranks.
 
-use crate::checking::{self, Origin};
 use crate::endpoint::Endpoint;
 use crate::engine::Engine;
 use crate::matching::{Envelope, Holds, Queue};
 use crate::remote::{FarReceive, FarSend};
+use crate::reports::checking::{self, Origin};
 use crate::requests::{PartitionedMessage, Work, WorkDescription};
-use crate::signal::Signal;
+use crate::waiting::signal::Signal;
 use core::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};

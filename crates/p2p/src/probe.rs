@@ -1,11 +1,11 @@
 //! Probes, and messages matched by a probe.
 
-use crate::checking;
 use crate::endpoint::{Endpoint, Message, Payload};
 use crate::engine::{Engine, outcome};
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Outcome, received};
 use crate::remote::Far;
+use crate::reports::checking;
 use weft_base::abi::Status;
 use weft_base::stuck::Wait;
 use weft_base::{Result, abi};

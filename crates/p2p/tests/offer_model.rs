@@ -8,7 +8,7 @@
 #![cfg(loom)]
 #![allow(unsafe_code, dead_code)] // The ring's sides are unsafe to call; the model uses a part of the word.
 
-#[path = "../src/word.rs"]
+#[path = "../src/operation/word.rs"]
 mod word;
 
 use loom::cell::UnsafeCell;

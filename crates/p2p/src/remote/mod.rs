@@ -44,14 +44,14 @@ mod partitioned;
 pub(crate) mod pending;
 pub mod window;
 
-use crate::checking::{self, Origin};
 use crate::endpoint::{Endpoint, Reference};
 use crate::engine::{Engine, Limits, Mode, finish};
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, Outcome};
+use crate::reports::checking::{self, Origin};
 pub(crate) use partitioned::{FarReceive, FarSend, sender};
 
-use crate::pool::Block;
+use crate::endpoint::pool::Block;
 use backlog::{Backlog, Post};
 use frame::{Encoded, Frame};
 use pending::{Entry, Pending, table_of};

@@ -13,7 +13,7 @@ use crate::engine::{Engine, Mode};
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, Outcome};
 use crate::partitioned::Parts;
-use crate::signal::Signal;
+use crate::waiting::signal::Signal;
 use core::cell::UnsafeCell;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};

@@ -6,7 +6,7 @@
 //! receiver never has to refuse a message or to drop one, its memory is bounded whatever its peers do, and a sender needs
 //! no copy of what it has sent. A sender without credit asks before it sends data.
 
-use crate::solo;
+use crate::endpoint::solo;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use weft_sync::Section;
 

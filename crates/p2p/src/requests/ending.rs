@@ -1,8 +1,8 @@
 //! Ending requests: what calls that end many do with those that own nothing.
 
 use super::{BARE, Completion, FREE, FreeList, Kind, Requests, Slot, following, tag};
+use crate::endpoint::solo;
 use crate::operation::Outcome;
-use crate::solo;
 use std::sync::atomic::Ordering;
 use weft_base::abi;
 use weft_base::constants::*;

@@ -1,7 +1,9 @@
 //! Waiting for operations: spin a little where that is sensible, then park.
 //!
 //! A thread that waits for anything of this crate also empties its rank's rings, because what it waits for may be in
-//! one of them. It names itself in the words of its operations before it parks, so whoever completes one wakes it.
+//! one of them. It names itself in the words of its operations before it parks, so whoever completes one wakes it. [`signal`] is an event that is not a message.
+
+pub(crate) mod signal;
 
 use crate::endpoint::Endpoint;
 use crate::engine::Engine;

@@ -1,4 +1,5 @@
-//! Copying one large message by two threads: the one that matched it, and the one that waits for it.
+//! Copying one large message by two threads: the one that matched it, and the one that waits for it. [`offer`] is the same for
+//! blocking sends of medium length that find no receive; [`split`] learns how much of those each side should copy.
 //!
 //! Whoever matched a message copies it; the other side, if its buffer is not free before that, waits for its own
 //! [`Operation`](crate::operation::Operation). Each operation holds a [`Transfer`]. The *owner* of the copy (who took
@@ -25,6 +26,9 @@
 //!   takes anything more;
 //! - the helper waits for the operation that holds this word, so the word lives until after its last access.
 #![allow(unsafe_code)]
+
+pub(crate) mod offer;
+pub(crate) mod split;
 
 use crate::operation::Buffer;
 use core::cell::UnsafeCell;

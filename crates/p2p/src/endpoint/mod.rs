@@ -1,16 +1,22 @@
 //! The receiving side of one rank: its queues, its rings, its requests, and who sleeps.
+//!
+//! - `expected`: a blocking receive that finds its message itself. `pool`: memory for unexpected messages.
+//! - `solo`: what the only rank of a process does without atomic operations.
 #![allow(unsafe_code)]
 
-use crate::checking::{Kept, Origin};
+pub(crate) mod expected;
+pub(crate) mod pool;
+pub(crate) mod solo;
+
+use crate::endpoint::expected::Expectation;
+use crate::endpoint::pool::{Block, Pool};
 use crate::engine::{envelope_of, finish};
-use crate::expected::Expectation;
 use crate::matching::{Envelope, Holds, Position, Queue};
-use crate::offer::Offer;
 use crate::operation::{Buffer, Operation};
-use crate::pool::{Block, Pool};
 use crate::remote::Far;
+use crate::reports::checking::{Kept, Origin};
 use crate::requests::Requests;
-use crate::solo;
+use crate::transfer::offer::Offer;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use weft_local::{Header, MEMORY, OFFER, PAYLOAD, Ring};

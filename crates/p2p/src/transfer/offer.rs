@@ -22,7 +22,7 @@ use crate::endpoint::{Endpoint, Reference};
 use crate::engine::Engine;
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation};
-use crate::split::{PARTS, Split};
+use crate::transfer::split::{PARTS, Split};
 use core::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 use weft_base::settings::SHARE_FROM;

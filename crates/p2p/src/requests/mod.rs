@@ -12,15 +12,19 @@
 //! one comparison and one exchange of the tag; a call that completes many takes the lock of the free list once.
 //!
 //! Other chapters put their own kind of request behind the same handle as [`Work`].
+//!
+//! [`nonblocking`] starts the operations behind requests, `ending` frees the slots of many at once.
 #![allow(unsafe_code)]
+
+pub(crate) mod nonblocking;
 
 mod ending;
 
-use crate::checking::Pending;
+use crate::endpoint::solo;
 use crate::engine::Mode;
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, received};
-use crate::solo;
+use crate::reports::checking::Pending;
 use core::any::Any;
 use core::cell::UnsafeCell;
 pub use ending::Ended;

@@ -6,14 +6,16 @@
 //! of matching (the peer, a thread of the owner's rank that drains a ring, or the owner that cancels) owns all of
 //! it but the word, until [`Operation::complete`]. So there are never two parties writing one field.
 //!
-//! The word ([`word`](crate::word)) says whether it is complete and who waits. An operation that is owed to a thread may be
+//! The word ([`word`]) says whether it is complete and who waits. An operation that is owed to a thread may be
 //! completed by that thread itself (it drains a ring); then nothing is owed, and [`Operation::is_settled`] tells.
 #![allow(unsafe_code)]
 
+pub(crate) mod word;
+
+use crate::endpoint::solo;
 use crate::matching::Position;
-use crate::solo;
+use crate::operation::word::{Completed, Registered, Word};
 use crate::transfer::Transfer;
-use crate::word::{Completed, Registered, Word};
 use core::cell::UnsafeCell;
 use weft_base::abi::Status;
 use weft_base::constants::MPI_ERR_TRUNCATE;
