@@ -2,7 +2,7 @@
 import re
 from pathlib import Path
 
-from common import BIN, BUILD, Skip, expect, mpirun, run
+from lib import BIN, BUILD, Skip, expect, mpirun, run
 
 HERE = Path(__file__).resolve().parent
 

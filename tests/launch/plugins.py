@@ -2,7 +2,7 @@
 import shutil
 from pathlib import Path
 
-from common import BIN, Skip, expect, mpirun, run
+from lib import BIN, Skip, expect, mpirun, run
 
 HERE = Path(__file__).resolve().parent / "plugins"
 

@@ -2,7 +2,7 @@
 import concurrent.futures
 import re
 
-from common import BIN, BUILD, ROOT, Skip, expect, mpirun, run
+from lib import BIN, BUILD, ROOT, Skip, expect, mpirun, run
 
 # A program of two ranks: rank 1 may prepare, rank 0 changes something, and rank 1 looks and prints `text`.
 PROGRAM = """

@@ -11,10 +11,12 @@ import threading
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "launch"))
-from common import BUILD, LIMIT_S, Result, Skip, run  # noqa: E402
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from lib import BUILD, LIMIT_S, Skip, run  # noqa: E402
 
 HOME = BUILD / "tests/pmi"
+# A package of the index may be large.
+INSTALL_S = 600
 # Packages of the Python package index.
 PACKAGES = {"mpich": "mpich==5.0.2", "intel": "impi-rt==2021.18.1"}
 
@@ -34,9 +36,9 @@ def fetch(name):
     steps += [[pip, "--disable-pip-version-check", "install", "--quiet", "--no-deps", "--prefix", folder, "--timeout", "20",
                "--retries", "1", PACKAGES[name]]]
     for step in steps:
-        done = subprocess.run([str(word) for word in step], text=True, capture_output=True, stdin=subprocess.DEVNULL)
-        if done.returncode:
-            reason.write_text(f"{PACKAGES[name]} cannot be had: {(done.stderr or done.stdout).strip()[-200:]}")
+        done = run(*step, limit_s=INSTALL_S, is_merged=True)
+        if done.code:
+            reason.write_text(f"{PACKAGES[name]} cannot be had: {done.out.strip()[-200:]}")
             raise Skip(reason.read_text())
     (folder / "ready").touch()
     return hydra
@@ -332,7 +334,7 @@ def hold():
     signal.pause()
 
 
-__all__ = ["HOME", "LAUNCHERS", "Hydra", "Result", "Skip", "alive", "start"]
+__all__ = ["HOME", "LAUNCHERS", "Hydra", "start"]
 
 if __name__ == "__main__":
     what, *words = sys.argv[1:]
