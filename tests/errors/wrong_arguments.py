@@ -87,7 +87,7 @@ EXCEPTIONS = [
 def load():
     """Returns the finished procedures, by name, with the module that carries each out."""
     done = {}
-    for path in sorted((ROOT / "api/done").glob("*.txt")):
+    for path in sorted((ROOT / "api/done").rglob("*.txt")):
         for line in path.read_text().split("\n"):
             if line.strip() and not line.startswith("#"):
                 done[line.strip()] = path.stem

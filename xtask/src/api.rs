@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A parameter of a procedure or callback.
 #[derive(Deserialize)]
@@ -128,7 +128,8 @@ pub struct Api {
     pub callbacks: Vec<Procedure>,
     pub constants: Vec<Category>,
     pub chapters: Vec<Chapter>,
-    /// Finished procedures, and the module that carries each out.
+    /// Finished procedures, and the module that carries each out, `FOLDER/MODULE` or `MODULE`: its file is
+    /// `crates/mpi/src/FOLDER/MODULE.rs`.
     pub done: BTreeMap<String, String>,
 }
 
@@ -166,14 +167,8 @@ impl Api {
 
 fn load_done(dir: &Path, procedures: &BTreeMap<String, Procedure>) -> Result<BTreeMap<String, String>> {
     let mut done = BTreeMap::new();
-    let mut files: Vec<_> = fs::read_dir(dir)
-        .map_err(|e| format!("{}: {e}", dir.display()))?
-        .filter_map(|entry| entry.ok().map(|e| e.path()))
-        .filter(|p| p.extension().is_some_and(|e| e == "txt"))
-        .collect();
-    files.sort();
-    for path in files {
-        let module = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    for path in lists(dir)? {
+        let module = path.strip_prefix(dir).unwrap_or(&path).with_extension("").display().to_string();
         let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
         for name in text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')) {
             if !procedures.contains_key(name) {
@@ -188,4 +183,19 @@ fn load_done(dir: &Path, procedures: &BTreeMap<String, Procedure>) -> Result<BTr
         }
     }
     Ok(done)
+}
+
+/// Finds the lists of a directory and of those in it, in order.
+fn lists(dir: &Path) -> Result<Vec<PathBuf>> {
+    let mut lists = Vec::new();
+    for entry in fs::read_dir(dir).map_err(|e| format!("{}: {e}", dir.display()))? {
+        let path = entry.map_err(|e| format!("{}: {e}", dir.display()))?.path();
+        if path.is_dir() {
+            lists.extend(self::lists(&path)?);
+        } else if path.extension().is_some_and(|e| e == "txt") {
+            lists.push(path);
+        }
+    }
+    lists.sort();
+    Ok(lists)
 }

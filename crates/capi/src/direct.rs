@@ -6,7 +6,7 @@ use weft_base::abi::{self, Aint, Status};
 use weft_base::arguments::{In, Out};
 use weft_base::constants::{MPI_ERR_ARG, MPI_F_STATUS_SIZE};
 use weft_base::{Error, Result};
-use weft_mpi::wide_handles::{from_int, to_int};
+use weft_mpi::arguments::wide_handles::{from_int, to_int};
 
 /// `MPI_Aint_add`: addresses wrap, as unsigned ones do.
 pub fn aint_add(base: Aint, disp: Aint) -> Aint {

@@ -4,7 +4,7 @@ use weft_base::arguments::Out;
 use weft_base::constants::{MPI_ERR_UNSUPPORTED_OPERATION, MPI_SUCCESS};
 pub(crate) use weft_base::settings::is_checking;
 use weft_base::{Error, Result, Subject};
-pub(crate) use weft_mpi::errors::Object;
+pub(crate) use weft_mpi::errors::handling::Object;
 use weft_sys::errno;
 
 use crate::generated::arguments::ONLY;
@@ -59,7 +59,7 @@ pub(crate) fn finish(call: &'static str, result: Result, object: impl FnOnce() -
 #[cold]
 #[inline(never)]
 fn fail(call: &'static str, object: Object, error: Error) -> c_int {
-    weft_mpi::errors::raise(call, object, name_argument(call, error))
+    weft_mpi::errors::handling::raise(call, object, name_argument(call, error))
 }
 
 /// An argument of a call: what an error about it is about, its name and its value.

@@ -1,13 +1,15 @@
 //! Windows (chapter 13): their creation, hints and shared memory. No data moves through them yet.
 
-use crate::attributes::Attributes;
-use crate::communicators::{Communicator, agree_on_context};
-use crate::contexts::Held;
-use crate::errors::ErrorHandler;
-use crate::info::{self, Info};
-use crate::memory::{self, Block};
+use crate::arguments::check;
+use crate::attributes::communicator_attributes::Attributes;
+use crate::communicators::communicator::{Communicator, agree_on_context};
+use crate::communicators::contexts::Held;
+use crate::communicators::groups;
+use crate::environment::info::{self, Info};
+use crate::environment::memory::{self, Block};
+use crate::environment::memory_kinds;
+use crate::errors::handling::ErrorHandler;
 use crate::process::Process;
-use crate::{check, groups, memory_kinds};
 use core::ffi::{c_int, c_void};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, Weak};
@@ -244,13 +246,14 @@ impl Contribution {
         let is_shared = self.flavor == MPI_WIN_FLAVOR_SHARED;
         let segments = Segments::join(context, values.size());
         segments.tell(parent, self.segment)?;
-        if is_shared && crate::nodes::are_apart(&values.group) {
+        if is_shared && crate::jobs::nodes::are_apart(&values.group) {
             let text = "comm has ranks in several processes, which share no windows in this version; split it with \
                         MPI_COMM_TYPE_SHARED, or run the ranks as threads";
             return Err(Error::new(MPI_ERR_RMA_SHARED, text));
         }
-        let team =
-            crate::nodes::join(context, values.size(), values.rank, |rank| values.group.world_rank(rank));
+        let team = crate::jobs::nodes::join(context, values.size(), values.rank, |rank| {
+            values.group.world_rank(rank)
+        });
         team.barrier()?;
         let base = match self.flavor {
             MPI_WIN_FLAVOR_SHARED => segments.shared_base(values.rank as usize)?,

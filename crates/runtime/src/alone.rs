@@ -50,7 +50,7 @@ pub fn spawn(spawn: Spawn) -> Result<Vec<u32>> {
     unsafe { command.pre_exec(prepare) };
     let mut child = command.spawn().map_err(refused)?;
     drop(far);
-    let (id, heritage) = (weft_mpi::host::number_of_job(), Heritage::default());
+    let (id, heritage) = (weft_mpi::process::host::number_of_job(), Heritage::default());
     let commission = Commission { id, wish: 0, spawn, heritage };
     let mut line = serde_json::to_vec(&commission).map_err(|error| refused(error.into()))?;
     line.push(b'\n');
@@ -67,7 +67,7 @@ pub fn spawn(spawn: Spawn) -> Result<Vec<u32>> {
     let _ = weft_sys::process::spawn_apart("weft-child", 64 << 10, move || {
         for line in says.lines().map_while(std::io::Result::ok) {
             if let Ok(Request::NotMet { port, reason }) = serde_json::from_str(&line) {
-                weft_mpi::ports::refuse(&port, reason);
+                weft_mpi::jobs::ports::refuse(&port, reason);
             }
         }
         let _ = child.wait();

@@ -31,12 +31,12 @@ static ATTACHED: OnceLock<Attached> = OnceLock::new();
 /// Prepares for the program's first use of the library, if it is a node process. Runs while the program is loaded, before
 /// anything of its own, so that the end of the process is seen after all of the program's exit handlers.
 pub fn prepare() {
-    weft_mpi::host::set_spawner(crate::alone::spawn);
+    weft_mpi::process::host::set_spawner(crate::alone::spawn);
     let has = |name: &str| std::env::var_os(name).is_some();
     if !has(HANDOVER) && !environment::is_there(has) {
         return;
     }
-    weft_mpi::host::set_finder(find);
+    weft_mpi::process::host::set_finder(find);
     // SAFETY: the handler may run whenever the process exits.
     unsafe { on_exit(ending, core::ptr::null_mut()) };
 }
@@ -58,11 +58,11 @@ extern "C" fn ending(code: c_int, _: *mut c_void) {
         _ if process.live_sessions() > 0 => Some(["MPI_Session_init", "MPI_Session_finalize"]),
         _ => None,
     };
-    weft_mpi::checking::report_at_end(process);
+    weft_mpi::reports::checking::report_at_end(process);
     let starter = attached.starter;
     match missing {
         None => {
-            weft_mpi::nodes::leave();
+            weft_mpi::jobs::nodes::leave();
             sent().iter().for_each(|report| starter.report(report));
             starter.report(&Report::Ended { code });
             starter.finished();
@@ -77,7 +77,7 @@ extern "C" fn ending(code: c_int, _: *mut c_void) {
 }
 
 /// Finds the job; a program that cannot is told why, and ends.
-fn find() -> Option<&'static dyn weft_mpi::host::Host> {
+fn find() -> Option<&'static dyn weft_mpi::process::host::Host> {
     let attached = match std::env::var(HANDOVER) {
         Ok(text) => text.parse().and_then(handover::receive).and_then(handed),
         Err(_) => match environment::find(|name| std::env::var(name).ok()) {
@@ -199,7 +199,7 @@ fn describe(in_full: bool) -> Report {
     Report::Ranks { ranks: vec![crate::threads::state_of(rank, thread, in_full)] }
 }
 
-impl weft_mpi::host::Host for Attached {
+impl weft_mpi::process::host::Host for Attached {
     fn abort(&self, rank: u32, code: i32, message: &str) -> ! {
         // A code of which the shell would see 0 must not look like success.
         let code = if code & 0xff == 0 { 1 } else { code };

@@ -87,7 +87,9 @@ impl Control {
                         flush();
                         leave_at_once(code)
                     }
-                    Ok(Some(Request::NotMet { port, reason })) => weft_mpi::ports::refuse(&port, reason),
+                    Ok(Some(Request::NotMet { port, reason })) => {
+                        weft_mpi::jobs::ports::refuse(&port, reason)
+                    }
                     // The book is asked for before anybody serves.
                     Ok(
                         Some(Request::Book { .. } | Request::Spawned { .. } | Request::Named { .. }) | None,

@@ -73,7 +73,7 @@ pub fn receive(handover: Handover) -> Result<Received, String> {
     ));
     if let Some(routes) = routes(&job, handover, control)? {
         let nodes = Nodes::new(routes, Places::new(&job.node_of));
-        weft_mpi::nodes::install(Box::leak(Box::new(nodes)), |node| job.host_of(node));
+        weft_mpi::jobs::nodes::install(Box::leak(Box::new(nodes)), |node| job.host_of(node));
     }
     Ok(Received { job, control, node: handover.node })
 }

@@ -72,7 +72,7 @@ fn crashed_rank() -> Option<u32> {
 
 struct Host(&'static Held);
 
-impl weft_mpi::host::Host for Host {
+impl weft_mpi::process::host::Host for Host {
     fn abort(&self, rank: u32, code: i32, message: &str) -> ! {
         self.0.abort(Some(rank), code, message.into())
     }
@@ -154,7 +154,7 @@ impl Held {
             overflowed: threads::overflowed,
         };
         weft_diagnose::install(setup).map_err(|error| format!("no stack for the crash handler: {error}"))?;
-        weft_mpi::host::install(Box::leak(Box::new(Host(held))));
+        weft_mpi::process::host::install(Box::leak(Box::new(Host(held))));
         findings::install(control);
         weft_loader::plugins::install(weft_loader::plugins::Host {
             own_copy: || current().and_then(Held::own_copy),
@@ -320,7 +320,7 @@ impl Held {
             _ => None,
         });
         if let Some(process) = mpi {
-            weft_mpi::checking::report_at_end(process);
+            weft_mpi::reports::checking::report_at_end(process);
         }
         if code != 0 && !mpi.is_some_and(Process::has_finished) {
             let when = missing.map(|[_, end]| format!(" without {end}")).unwrap_or_default();
@@ -390,7 +390,7 @@ impl Held {
         let watch = || {
             for interval in [1, 1, 2, 4].into_iter().chain(std::iter::repeat(8)) {
                 std::thread::sleep(Duration::from_secs(interval));
-                let stuck = weft_mpi::stuck::find(&self.own);
+                let stuck = weft_mpi::reports::stuck::find(&self.own);
                 if !stuck.is_empty() {
                     self.end_stuck(stuck);
                 }

@@ -28,7 +28,7 @@ pub fn flush() {
 /// Says what was sent to other hosts, if that is counted.
 pub fn sent() -> Option<Report> {
     let counted = weft_base::settings::NET_COUNTS.get() != 0;
-    let sent = weft_mpi::nodes::outbound().filter(|_| counted)?;
+    let sent = weft_mpi::jobs::nodes::outbound().filter(|_| counted)?;
     Some(Report::Sent { messages: sent.messages, bytes: sent.bytes })
 }
 
@@ -61,7 +61,7 @@ pub fn main(arguments: &[String], hooks: &'static NodeHooks) -> i32 {
     };
     flush();
     // Whatever the code: all ranks had done with MPI, and what they have sent may still be on its way.
-    weft_mpi::nodes::leave();
+    weft_mpi::jobs::nodes::leave();
     sent().iter().for_each(|report| control.send(report));
     control.send(&Report::Ended { code });
     job::forget();

@@ -18,7 +18,7 @@ use weft_base::job::{Block, Job, Report};
 use weft_base::say;
 use weft_base::settings;
 use weft_diagnose::Form;
-use weft_mpi::host::{Alone, Host};
+use weft_mpi::process::host::{Alone, Host};
 use weft_pmi::{Client, Facts, Limits};
 use weft_sys::process::unread;
 

@@ -1,6 +1,6 @@
 //! Who started this process: our `mpirun`, or the launcher of another MPI. It is told what becomes of the rank.
 //!
-//! A program that nobody started is a job of its own (`weft_mpi::host::Alone`).
+//! A program that nobody started is a job of its own (`weft_mpi::process::host::Alone`).
 
 use crate::control::Control;
 use crate::wishes;

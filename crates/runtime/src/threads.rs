@@ -106,7 +106,7 @@ pub fn state_of(rank: u32, thread: &'static Thread, in_full: bool) -> RankState 
         let own = Some(thread).filter(|thread| thread.life() != Life::Ended && waits(thread));
         let others = weft_sched::foreign_threads_of(rank).into_iter().filter(|t| !core::ptr::eq(*t, thread));
         let threads: Vec<_> = own.into_iter().chain(others).filter(waits).collect();
-        let mut knowledge = weft_mpi::waiting::describe(process, &threads);
+        let mut knowledge = weft_mpi::reports::waiting::describe(process, &threads);
         if let Some(first) = knowledge.calls.first_mut().filter(|_| own.is_some()) {
             first.place.clone_from(&state.place);
         }

@@ -163,7 +163,10 @@ const FORM_MATTERS: [&str; 4] =
 
 fn call(procedure: &Procedure, large: bool, module: &str, arguments: &[Argument], object: &str) -> String {
     let name = procedure.form_name(large);
-    let path = if module == "capi" { "crate::direct".into() } else { format!("weft_mpi::{module}") };
+    let path = match module {
+        "capi" => "crate::direct".into(),
+        module => format!("weft_mpi::{}", module.replace('/', "::")),
+    };
     let function_pointers_differ = large && procedure.parameters.iter().any(|p| p.kind == "POLYFUNCTION");
     let form_matters = large && FORM_MATTERS.contains(&procedure.name.as_str());
     let suffix = if function_pointers_differ || form_matters { "_c" } else { "" };
@@ -189,7 +192,7 @@ fn call(procedure: &Procedure, large: bool, module: &str, arguments: &[Argument]
     let check = checked(procedure).map_or_else(String::new, |(function, extra)| {
         let shown = &arguments[..arguments.len() - extra];
         let values: Vec<_> = shown.iter().map(|a| a.value.as_str()).collect();
-        let path = format!("weft_mpi::collective_checks::{function}(\"{name}\", {});", values.join(", "));
+        let path = format!("weft_mpi::collectives::checks::{function}(\"{name}\", {});", values.join(", "));
         let call = match shown.iter().any(|a| a.wraps) {
             true => format!("// SAFETY: as below.\nunsafe {{ {path} }}\n"),
             false => format!("{path}\n"),
@@ -276,7 +279,7 @@ fn object(procedure: &Procedure, large: bool, wrapped: bool) -> String {
     {
         let kind = if procedure.name.starts_with("MPI_Session") { "Session" } else { "Communicator" };
         let name = rust_parameter(&parameter.name);
-        return format!("|| Object::Argument({name}, weft_mpi::errors::HandlerKind::{kind})");
+        return format!("|| Object::Argument({name}, weft_mpi::errors::handling::HandlerKind::{kind})");
     }
     if let Some((parameter, _)) = typed().find(|(_, c)| *c == "MPI_Group") {
         return format!("|| Object::Group({})", rust_parameter(&parameter.name));

@@ -27,7 +27,7 @@ unsafe extern "C" fn PMPI_Abi_get_fortran_booleans(
     let _errno = entry::begin(&"MPI_Abi_get_fortran_booleans");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::fortran::abi_get_fortran_booleans(
+        weft_mpi::datatypes::fortran::abi_get_fortran_booleans(
             logical_size,
             logical_true,
             logical_false,
@@ -41,7 +41,7 @@ unsafe extern "C" fn PMPI_Abi_get_fortran_booleans(
 unsafe extern "C" fn PMPI_Abi_get_fortran_info(info: *mut abi::Info) -> c_int {
     let _errno = entry::begin(&"MPI_Abi_get_fortran_info");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::fortran::abi_get_fortran_info(Out::new(info)) };
+    let result = unsafe { weft_mpi::datatypes::fortran::abi_get_fortran_info(Out::new(info)) };
     entry::finish("MPI_Abi_get_fortran_info", result, || Object::None)
 }
 
@@ -49,7 +49,7 @@ unsafe extern "C" fn PMPI_Abi_get_fortran_info(info: *mut abi::Info) -> c_int {
 unsafe extern "C" fn PMPI_Abi_get_info(info: *mut abi::Info) -> c_int {
     let _errno = entry::begin(&"MPI_Abi_get_info");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::environment::abi_get_info(Out::new(info)) };
+    let result = unsafe { weft_mpi::environment::inquiries::abi_get_info(Out::new(info)) };
     entry::finish("MPI_Abi_get_info", result, || Object::None)
 }
 
@@ -57,7 +57,9 @@ unsafe extern "C" fn PMPI_Abi_get_info(info: *mut abi::Info) -> c_int {
 unsafe extern "C" fn PMPI_Abi_get_version(abi_major: *mut c_int, abi_minor: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Abi_get_version");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::environment::abi_get_version(Out::new(abi_major), Out::new(abi_minor)) };
+    let result = unsafe {
+        weft_mpi::environment::inquiries::abi_get_version(Out::new(abi_major), Out::new(abi_minor))
+    };
     entry::finish("MPI_Abi_get_version", result, || Object::None)
 }
 
@@ -68,14 +70,15 @@ unsafe extern "C" fn PMPI_Abi_set_fortran_booleans(
     logical_false: *mut c_void,
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Abi_set_fortran_booleans");
-    let result = weft_mpi::fortran::abi_set_fortran_booleans(logical_size, logical_true, logical_false);
+    let result =
+        weft_mpi::datatypes::fortran::abi_set_fortran_booleans(logical_size, logical_true, logical_false);
     entry::finish("MPI_Abi_set_fortran_booleans", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Abi_set_fortran_info(info: abi::Info) -> c_int {
     let _errno = entry::begin(&"MPI_Abi_set_fortran_info");
-    let result = weft_mpi::fortran::abi_set_fortran_info(info);
+    let result = weft_mpi::datatypes::fortran::abi_set_fortran_info(info);
     entry::finish("MPI_Abi_set_fortran_info", result, || Object::None)
 }
 

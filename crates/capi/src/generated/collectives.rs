@@ -30,7 +30,7 @@ unsafe extern "C" fn PMPI_Allgather(
     let _errno =
         entry::begin_with(&"MPI_Allgather", [comm.0 as u64, u64::MAX, recvcount as u64, recvtype.0 as u64]);
     if entry::is_checking() {
-        weft_mpi::collective_checks::allgather(
+        weft_mpi::collectives::checks::allgather(
             "MPI_Allgather",
             sendbuf,
             Count::from(sendcount),
@@ -41,7 +41,7 @@ unsafe extern "C" fn PMPI_Allgather(
             comm,
         );
     }
-    let result = weft_mpi::blocking_collectives::allgather(
+    let result = weft_mpi::collectives::blocking::allgather(
         sendbuf,
         Count::from(sendcount),
         sendtype,
@@ -78,7 +78,7 @@ unsafe extern "C" fn PMPI_Allgather_c(
     let _errno =
         entry::begin_with(&"MPI_Allgather_c", [comm.0 as u64, u64::MAX, recvcount as u64, recvtype.0 as u64]);
     if entry::is_checking() {
-        weft_mpi::collective_checks::allgather(
+        weft_mpi::collectives::checks::allgather(
             "MPI_Allgather_c",
             sendbuf,
             sendcount,
@@ -89,7 +89,7 @@ unsafe extern "C" fn PMPI_Allgather_c(
             comm,
         );
     }
-    let result = weft_mpi::blocking_collectives::allgather(
+    let result = weft_mpi::collectives::blocking::allgather(
         sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
     );
     entry::finish_among(
@@ -121,7 +121,7 @@ unsafe extern "C" fn PMPI_Allgather_init(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Allgather_init");
     if entry::is_checking() {
-        weft_mpi::collective_checks::allgather(
+        weft_mpi::collectives::checks::allgather(
             "MPI_Allgather_init",
             sendbuf,
             Count::from(sendcount),
@@ -134,7 +134,7 @@ unsafe extern "C" fn PMPI_Allgather_init(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::allgather_init(
+        weft_mpi::collectives::persistent::allgather_init(
             sendbuf,
             Count::from(sendcount),
             sendtype,
@@ -175,7 +175,7 @@ unsafe extern "C" fn PMPI_Allgather_init_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Allgather_init_c");
     if entry::is_checking() {
-        weft_mpi::collective_checks::allgather(
+        weft_mpi::collectives::checks::allgather(
             "MPI_Allgather_init_c",
             sendbuf,
             sendcount,
@@ -188,7 +188,7 @@ unsafe extern "C" fn PMPI_Allgather_init_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::allgather_init(
+        weft_mpi::collectives::persistent::allgather_init(
             sendbuf,
             sendcount,
             sendtype,
@@ -230,7 +230,7 @@ unsafe extern "C" fn PMPI_Allgatherv(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::allgatherv(
+            weft_mpi::collectives::checks::allgatherv(
                 "MPI_Allgatherv",
                 sendbuf,
                 Count::from(sendcount),
@@ -245,7 +245,7 @@ unsafe extern "C" fn PMPI_Allgatherv(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::blocking_collectives::allgatherv(
+        weft_mpi::collectives::blocking::allgatherv(
             sendbuf,
             Count::from(sendcount),
             sendtype,
@@ -285,7 +285,7 @@ unsafe extern "C" fn PMPI_Allgatherv_c(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::allgatherv(
+            weft_mpi::collectives::checks::allgatherv(
                 "MPI_Allgatherv_c",
                 sendbuf,
                 sendcount,
@@ -300,7 +300,7 @@ unsafe extern "C" fn PMPI_Allgatherv_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::blocking_collectives::allgatherv(
+        weft_mpi::collectives::blocking::allgatherv(
             sendbuf,
             sendcount,
             sendtype,
@@ -341,7 +341,7 @@ unsafe extern "C" fn PMPI_Allgatherv_init(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::allgatherv(
+            weft_mpi::collectives::checks::allgatherv(
                 "MPI_Allgatherv_init",
                 sendbuf,
                 Count::from(sendcount),
@@ -356,7 +356,7 @@ unsafe extern "C" fn PMPI_Allgatherv_init(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::allgatherv_init(
+        weft_mpi::collectives::persistent::allgatherv_init(
             sendbuf,
             Count::from(sendcount),
             sendtype,
@@ -399,7 +399,7 @@ unsafe extern "C" fn PMPI_Allgatherv_init_c(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::allgatherv(
+            weft_mpi::collectives::checks::allgatherv(
                 "MPI_Allgatherv_init_c",
                 sendbuf,
                 sendcount,
@@ -414,7 +414,7 @@ unsafe extern "C" fn PMPI_Allgatherv_init_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::allgatherv_init(
+        weft_mpi::collectives::persistent::allgatherv_init(
             sendbuf,
             sendcount,
             sendtype,
@@ -452,7 +452,7 @@ unsafe extern "C" fn PMPI_Allreduce(
     let _errno =
         entry::begin_with(&"MPI_Allreduce", [comm.0 as u64, u64::MAX, count as u64, datatype.0 as u64]);
     if entry::is_checking() {
-        weft_mpi::collective_checks::allreduce(
+        weft_mpi::collectives::checks::allreduce(
             "MPI_Allreduce",
             sendbuf,
             recvbuf,
@@ -463,7 +463,7 @@ unsafe extern "C" fn PMPI_Allreduce(
         );
     }
     let result =
-        weft_mpi::blocking_collectives::allreduce(sendbuf, recvbuf, Count::from(count), datatype, op, comm);
+        weft_mpi::collectives::blocking::allreduce(sendbuf, recvbuf, Count::from(count), datatype, op, comm);
     entry::finish("MPI_Allreduce", result, || Object::Communicator(comm))
 }
 
@@ -479,7 +479,7 @@ unsafe extern "C" fn PMPI_Allreduce_c(
     let _errno =
         entry::begin_with(&"MPI_Allreduce_c", [comm.0 as u64, u64::MAX, count as u64, datatype.0 as u64]);
     if entry::is_checking() {
-        weft_mpi::collective_checks::allreduce(
+        weft_mpi::collectives::checks::allreduce(
             "MPI_Allreduce_c",
             sendbuf,
             recvbuf,
@@ -489,7 +489,7 @@ unsafe extern "C" fn PMPI_Allreduce_c(
             comm,
         );
     }
-    let result = weft_mpi::blocking_collectives::allreduce(sendbuf, recvbuf, count, datatype, op, comm);
+    let result = weft_mpi::collectives::blocking::allreduce(sendbuf, recvbuf, count, datatype, op, comm);
     entry::finish("MPI_Allreduce_c", result, || Object::Communicator(comm))
 }
 
@@ -506,7 +506,7 @@ unsafe extern "C" fn PMPI_Allreduce_init(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Allreduce_init");
     if entry::is_checking() {
-        weft_mpi::collective_checks::allreduce(
+        weft_mpi::collectives::checks::allreduce(
             "MPI_Allreduce_init",
             sendbuf,
             recvbuf,
@@ -518,7 +518,7 @@ unsafe extern "C" fn PMPI_Allreduce_init(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::allreduce_init(
+        weft_mpi::collectives::persistent::allreduce_init(
             sendbuf,
             recvbuf,
             Count::from(count),
@@ -545,7 +545,7 @@ unsafe extern "C" fn PMPI_Allreduce_init_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Allreduce_init_c");
     if entry::is_checking() {
-        weft_mpi::collective_checks::allreduce(
+        weft_mpi::collectives::checks::allreduce(
             "MPI_Allreduce_init_c",
             sendbuf,
             recvbuf,
@@ -557,7 +557,7 @@ unsafe extern "C" fn PMPI_Allreduce_init_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::allreduce_init(
+        weft_mpi::collectives::persistent::allreduce_init(
             sendbuf,
             recvbuf,
             count,
@@ -584,7 +584,7 @@ unsafe extern "C" fn PMPI_Alltoall(
     let _errno =
         entry::begin_with(&"MPI_Alltoall", [comm.0 as u64, u64::MAX, recvcount as u64, recvtype.0 as u64]);
     if entry::is_checking() {
-        weft_mpi::collective_checks::alltoall(
+        weft_mpi::collectives::checks::alltoall(
             "MPI_Alltoall",
             sendbuf,
             Count::from(sendcount),
@@ -595,7 +595,7 @@ unsafe extern "C" fn PMPI_Alltoall(
             comm,
         );
     }
-    let result = weft_mpi::blocking_collectives::alltoall(
+    let result = weft_mpi::collectives::blocking::alltoall(
         sendbuf,
         Count::from(sendcount),
         sendtype,
@@ -632,7 +632,7 @@ unsafe extern "C" fn PMPI_Alltoall_c(
     let _errno =
         entry::begin_with(&"MPI_Alltoall_c", [comm.0 as u64, u64::MAX, recvcount as u64, recvtype.0 as u64]);
     if entry::is_checking() {
-        weft_mpi::collective_checks::alltoall(
+        weft_mpi::collectives::checks::alltoall(
             "MPI_Alltoall_c",
             sendbuf,
             sendcount,
@@ -643,7 +643,7 @@ unsafe extern "C" fn PMPI_Alltoall_c(
             comm,
         );
     }
-    let result = weft_mpi::blocking_collectives::alltoall(
+    let result = weft_mpi::collectives::blocking::alltoall(
         sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
     );
     entry::finish_among(
@@ -675,7 +675,7 @@ unsafe extern "C" fn PMPI_Alltoall_init(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Alltoall_init");
     if entry::is_checking() {
-        weft_mpi::collective_checks::alltoall(
+        weft_mpi::collectives::checks::alltoall(
             "MPI_Alltoall_init",
             sendbuf,
             Count::from(sendcount),
@@ -688,7 +688,7 @@ unsafe extern "C" fn PMPI_Alltoall_init(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::alltoall_init(
+        weft_mpi::collectives::persistent::alltoall_init(
             sendbuf,
             Count::from(sendcount),
             sendtype,
@@ -729,7 +729,7 @@ unsafe extern "C" fn PMPI_Alltoall_init_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Alltoall_init_c");
     if entry::is_checking() {
-        weft_mpi::collective_checks::alltoall(
+        weft_mpi::collectives::checks::alltoall(
             "MPI_Alltoall_init_c",
             sendbuf,
             sendcount,
@@ -742,7 +742,7 @@ unsafe extern "C" fn PMPI_Alltoall_init_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::alltoall_init(
+        weft_mpi::collectives::persistent::alltoall_init(
             sendbuf,
             sendcount,
             sendtype,
@@ -785,7 +785,7 @@ unsafe extern "C" fn PMPI_Alltoallv(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::alltoallv(
+            weft_mpi::collectives::checks::alltoallv(
                 "MPI_Alltoallv",
                 sendbuf,
                 Counts::Int(In::new(sendcounts)),
@@ -801,7 +801,7 @@ unsafe extern "C" fn PMPI_Alltoallv(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::blocking_collectives::alltoallv(
+        weft_mpi::collectives::blocking::alltoallv(
             sendbuf,
             Counts::Int(In::new(sendcounts)),
             Counts::Int(In::new(sdispls)),
@@ -843,7 +843,7 @@ unsafe extern "C" fn PMPI_Alltoallv_c(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::alltoallv(
+            weft_mpi::collectives::checks::alltoallv(
                 "MPI_Alltoallv_c",
                 sendbuf,
                 Counts::Count(In::new(sendcounts)),
@@ -859,7 +859,7 @@ unsafe extern "C" fn PMPI_Alltoallv_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::blocking_collectives::alltoallv(
+        weft_mpi::collectives::blocking::alltoallv(
             sendbuf,
             Counts::Count(In::new(sendcounts)),
             Counts::Aint(In::new(sdispls)),
@@ -902,7 +902,7 @@ unsafe extern "C" fn PMPI_Alltoallv_init(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::alltoallv(
+            weft_mpi::collectives::checks::alltoallv(
                 "MPI_Alltoallv_init",
                 sendbuf,
                 Counts::Int(In::new(sendcounts)),
@@ -918,7 +918,7 @@ unsafe extern "C" fn PMPI_Alltoallv_init(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::alltoallv_init(
+        weft_mpi::collectives::persistent::alltoallv_init(
             sendbuf,
             Counts::Int(In::new(sendcounts)),
             Counts::Int(In::new(sdispls)),
@@ -963,7 +963,7 @@ unsafe extern "C" fn PMPI_Alltoallv_init_c(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::alltoallv(
+            weft_mpi::collectives::checks::alltoallv(
                 "MPI_Alltoallv_init_c",
                 sendbuf,
                 Counts::Count(In::new(sendcounts)),
@@ -979,7 +979,7 @@ unsafe extern "C" fn PMPI_Alltoallv_init_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::alltoallv_init(
+        weft_mpi::collectives::persistent::alltoallv_init(
             sendbuf,
             Counts::Count(In::new(sendcounts)),
             Counts::Aint(In::new(sdispls)),
@@ -1022,7 +1022,7 @@ unsafe extern "C" fn PMPI_Alltoallw(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::alltoallw(
+            weft_mpi::collectives::checks::alltoallw(
                 "MPI_Alltoallw",
                 sendbuf,
                 Counts::Int(In::new(sendcounts)),
@@ -1038,7 +1038,7 @@ unsafe extern "C" fn PMPI_Alltoallw(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::blocking_collectives::alltoallw(
+        weft_mpi::collectives::blocking::alltoallw(
             sendbuf,
             Counts::Int(In::new(sendcounts)),
             Counts::Int(In::new(sdispls)),
@@ -1069,7 +1069,7 @@ unsafe extern "C" fn PMPI_Alltoallw_c(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::alltoallw(
+            weft_mpi::collectives::checks::alltoallw(
                 "MPI_Alltoallw_c",
                 sendbuf,
                 Counts::Count(In::new(sendcounts)),
@@ -1085,7 +1085,7 @@ unsafe extern "C" fn PMPI_Alltoallw_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::blocking_collectives::alltoallw(
+        weft_mpi::collectives::blocking::alltoallw(
             sendbuf,
             Counts::Count(In::new(sendcounts)),
             Counts::Aint(In::new(sdispls)),
@@ -1118,7 +1118,7 @@ unsafe extern "C" fn PMPI_Alltoallw_init(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::alltoallw(
+            weft_mpi::collectives::checks::alltoallw(
                 "MPI_Alltoallw_init",
                 sendbuf,
                 Counts::Int(In::new(sendcounts)),
@@ -1134,7 +1134,7 @@ unsafe extern "C" fn PMPI_Alltoallw_init(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::alltoallw_init(
+        weft_mpi::collectives::persistent::alltoallw_init(
             sendbuf,
             Counts::Int(In::new(sendcounts)),
             Counts::Int(In::new(sdispls)),
@@ -1169,7 +1169,7 @@ unsafe extern "C" fn PMPI_Alltoallw_init_c(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::alltoallw(
+            weft_mpi::collectives::checks::alltoallw(
                 "MPI_Alltoallw_init_c",
                 sendbuf,
                 Counts::Count(In::new(sendcounts)),
@@ -1185,7 +1185,7 @@ unsafe extern "C" fn PMPI_Alltoallw_init_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::alltoallw_init(
+        weft_mpi::collectives::persistent::alltoallw_init(
             sendbuf,
             Counts::Count(In::new(sendcounts)),
             Counts::Aint(In::new(sdispls)),
@@ -1206,9 +1206,9 @@ unsafe extern "C" fn PMPI_Alltoallw_init_c(
 unsafe extern "C" fn PMPI_Barrier(comm: abi::Comm) -> c_int {
     let _errno = entry::begin_with(&"MPI_Barrier", [comm.0 as u64]);
     if entry::is_checking() {
-        weft_mpi::collective_checks::barrier("MPI_Barrier", comm);
+        weft_mpi::collectives::checks::barrier("MPI_Barrier", comm);
     }
-    let result = weft_mpi::blocking_collectives::barrier(comm);
+    let result = weft_mpi::collectives::blocking::barrier(comm);
     entry::finish("MPI_Barrier", result, || Object::Communicator(comm))
 }
 
@@ -1220,10 +1220,10 @@ unsafe extern "C" fn PMPI_Barrier_init(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Barrier_init");
     if entry::is_checking() {
-        weft_mpi::collective_checks::barrier("MPI_Barrier_init", comm);
+        weft_mpi::collectives::checks::barrier("MPI_Barrier_init", comm);
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::persistent_collectives::barrier_init(comm, info, Out::new(request)) };
+    let result = unsafe { weft_mpi::collectives::persistent::barrier_init(comm, info, Out::new(request)) };
     entry::finish("MPI_Barrier_init", result, || Object::Communicator(comm))
 }
 
@@ -1238,9 +1238,9 @@ unsafe extern "C" fn PMPI_Bcast(
     let _errno =
         entry::begin_with(&"MPI_Bcast", [comm.0 as u64, root as u64, count as u64, datatype.0 as u64]);
     if entry::is_checking() {
-        weft_mpi::collective_checks::bcast("MPI_Bcast", buffer, Count::from(count), datatype, root, comm);
+        weft_mpi::collectives::checks::bcast("MPI_Bcast", buffer, Count::from(count), datatype, root, comm);
     }
-    let result = weft_mpi::blocking_collectives::bcast(buffer, Count::from(count), datatype, root, comm);
+    let result = weft_mpi::collectives::blocking::bcast(buffer, Count::from(count), datatype, root, comm);
     entry::finish("MPI_Bcast", result, || Object::Communicator(comm))
 }
 
@@ -1255,9 +1255,9 @@ unsafe extern "C" fn PMPI_Bcast_c(
     let _errno =
         entry::begin_with(&"MPI_Bcast_c", [comm.0 as u64, root as u64, count as u64, datatype.0 as u64]);
     if entry::is_checking() {
-        weft_mpi::collective_checks::bcast("MPI_Bcast_c", buffer, count, datatype, root, comm);
+        weft_mpi::collectives::checks::bcast("MPI_Bcast_c", buffer, count, datatype, root, comm);
     }
-    let result = weft_mpi::blocking_collectives::bcast(buffer, count, datatype, root, comm);
+    let result = weft_mpi::collectives::blocking::bcast(buffer, count, datatype, root, comm);
     entry::finish("MPI_Bcast_c", result, || Object::Communicator(comm))
 }
 
@@ -1273,7 +1273,7 @@ unsafe extern "C" fn PMPI_Bcast_init(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Bcast_init");
     if entry::is_checking() {
-        weft_mpi::collective_checks::bcast(
+        weft_mpi::collectives::checks::bcast(
             "MPI_Bcast_init",
             buffer,
             Count::from(count),
@@ -1284,7 +1284,7 @@ unsafe extern "C" fn PMPI_Bcast_init(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::bcast_init(
+        weft_mpi::collectives::persistent::bcast_init(
             buffer,
             Count::from(count),
             datatype,
@@ -1309,11 +1309,11 @@ unsafe extern "C" fn PMPI_Bcast_init_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Bcast_init_c");
     if entry::is_checking() {
-        weft_mpi::collective_checks::bcast("MPI_Bcast_init_c", buffer, count, datatype, root, comm);
+        weft_mpi::collectives::checks::bcast("MPI_Bcast_init_c", buffer, count, datatype, root, comm);
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::bcast_init(
+        weft_mpi::collectives::persistent::bcast_init(
             buffer,
             count,
             datatype,
@@ -1337,7 +1337,7 @@ unsafe extern "C" fn PMPI_Exscan(
 ) -> c_int {
     let _errno = entry::begin_with(&"MPI_Exscan", [comm.0 as u64, u64::MAX, count as u64, datatype.0 as u64]);
     if entry::is_checking() {
-        weft_mpi::collective_checks::exscan(
+        weft_mpi::collectives::checks::exscan(
             "MPI_Exscan",
             sendbuf,
             recvbuf,
@@ -1348,7 +1348,7 @@ unsafe extern "C" fn PMPI_Exscan(
         );
     }
     let result =
-        weft_mpi::blocking_collectives::exscan(sendbuf, recvbuf, Count::from(count), datatype, op, comm);
+        weft_mpi::collectives::blocking::exscan(sendbuf, recvbuf, Count::from(count), datatype, op, comm);
     entry::finish("MPI_Exscan", result, || Object::Communicator(comm))
 }
 
@@ -1364,9 +1364,9 @@ unsafe extern "C" fn PMPI_Exscan_c(
     let _errno =
         entry::begin_with(&"MPI_Exscan_c", [comm.0 as u64, u64::MAX, count as u64, datatype.0 as u64]);
     if entry::is_checking() {
-        weft_mpi::collective_checks::exscan("MPI_Exscan_c", sendbuf, recvbuf, count, datatype, op, comm);
+        weft_mpi::collectives::checks::exscan("MPI_Exscan_c", sendbuf, recvbuf, count, datatype, op, comm);
     }
-    let result = weft_mpi::blocking_collectives::exscan(sendbuf, recvbuf, count, datatype, op, comm);
+    let result = weft_mpi::collectives::blocking::exscan(sendbuf, recvbuf, count, datatype, op, comm);
     entry::finish("MPI_Exscan_c", result, || Object::Communicator(comm))
 }
 
@@ -1383,7 +1383,7 @@ unsafe extern "C" fn PMPI_Exscan_init(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Exscan_init");
     if entry::is_checking() {
-        weft_mpi::collective_checks::exscan(
+        weft_mpi::collectives::checks::exscan(
             "MPI_Exscan_init",
             sendbuf,
             recvbuf,
@@ -1395,7 +1395,7 @@ unsafe extern "C" fn PMPI_Exscan_init(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::exscan_init(
+        weft_mpi::collectives::persistent::exscan_init(
             sendbuf,
             recvbuf,
             Count::from(count),
@@ -1422,11 +1422,19 @@ unsafe extern "C" fn PMPI_Exscan_init_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Exscan_init_c");
     if entry::is_checking() {
-        weft_mpi::collective_checks::exscan("MPI_Exscan_init_c", sendbuf, recvbuf, count, datatype, op, comm);
+        weft_mpi::collectives::checks::exscan(
+            "MPI_Exscan_init_c",
+            sendbuf,
+            recvbuf,
+            count,
+            datatype,
+            op,
+            comm,
+        );
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::exscan_init(
+        weft_mpi::collectives::persistent::exscan_init(
             sendbuf,
             recvbuf,
             count,
@@ -1454,7 +1462,7 @@ unsafe extern "C" fn PMPI_Gather(
     let _errno =
         entry::begin_with(&"MPI_Gather", [comm.0 as u64, root as u64, sendcount as u64, sendtype.0 as u64]);
     if entry::is_checking() {
-        weft_mpi::collective_checks::gather(
+        weft_mpi::collectives::checks::gather(
             "MPI_Gather",
             sendbuf,
             Count::from(sendcount),
@@ -1466,7 +1474,7 @@ unsafe extern "C" fn PMPI_Gather(
             comm,
         );
     }
-    let result = weft_mpi::blocking_collectives::gather(
+    let result = weft_mpi::collectives::blocking::gather(
         sendbuf,
         Count::from(sendcount),
         sendtype,
@@ -1505,7 +1513,7 @@ unsafe extern "C" fn PMPI_Gather_c(
     let _errno =
         entry::begin_with(&"MPI_Gather_c", [comm.0 as u64, root as u64, sendcount as u64, sendtype.0 as u64]);
     if entry::is_checking() {
-        weft_mpi::collective_checks::gather(
+        weft_mpi::collectives::checks::gather(
             "MPI_Gather_c",
             sendbuf,
             sendcount,
@@ -1517,7 +1525,7 @@ unsafe extern "C" fn PMPI_Gather_c(
             comm,
         );
     }
-    let result = weft_mpi::blocking_collectives::gather(
+    let result = weft_mpi::collectives::blocking::gather(
         sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
     );
     entry::finish_among(
@@ -1550,7 +1558,7 @@ unsafe extern "C" fn PMPI_Gather_init(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Gather_init");
     if entry::is_checking() {
-        weft_mpi::collective_checks::gather(
+        weft_mpi::collectives::checks::gather(
             "MPI_Gather_init",
             sendbuf,
             Count::from(sendcount),
@@ -1564,7 +1572,7 @@ unsafe extern "C" fn PMPI_Gather_init(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::gather_init(
+        weft_mpi::collectives::persistent::gather_init(
             sendbuf,
             Count::from(sendcount),
             sendtype,
@@ -1607,7 +1615,7 @@ unsafe extern "C" fn PMPI_Gather_init_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Gather_init_c");
     if entry::is_checking() {
-        weft_mpi::collective_checks::gather(
+        weft_mpi::collectives::checks::gather(
             "MPI_Gather_init_c",
             sendbuf,
             sendcount,
@@ -1621,7 +1629,7 @@ unsafe extern "C" fn PMPI_Gather_init_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::gather_init(
+        weft_mpi::collectives::persistent::gather_init(
             sendbuf,
             sendcount,
             sendtype,
@@ -1665,7 +1673,7 @@ unsafe extern "C" fn PMPI_Gatherv(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::gatherv(
+            weft_mpi::collectives::checks::gatherv(
                 "MPI_Gatherv",
                 sendbuf,
                 Count::from(sendcount),
@@ -1681,7 +1689,7 @@ unsafe extern "C" fn PMPI_Gatherv(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::blocking_collectives::gatherv(
+        weft_mpi::collectives::blocking::gatherv(
             sendbuf,
             Count::from(sendcount),
             sendtype,
@@ -1723,7 +1731,7 @@ unsafe extern "C" fn PMPI_Gatherv_c(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::gatherv(
+            weft_mpi::collectives::checks::gatherv(
                 "MPI_Gatherv_c",
                 sendbuf,
                 sendcount,
@@ -1739,7 +1747,7 @@ unsafe extern "C" fn PMPI_Gatherv_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::blocking_collectives::gatherv(
+        weft_mpi::collectives::blocking::gatherv(
             sendbuf,
             sendcount,
             sendtype,
@@ -1782,7 +1790,7 @@ unsafe extern "C" fn PMPI_Gatherv_init(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::gatherv(
+            weft_mpi::collectives::checks::gatherv(
                 "MPI_Gatherv_init",
                 sendbuf,
                 Count::from(sendcount),
@@ -1798,7 +1806,7 @@ unsafe extern "C" fn PMPI_Gatherv_init(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::gatherv_init(
+        weft_mpi::collectives::persistent::gatherv_init(
             sendbuf,
             Count::from(sendcount),
             sendtype,
@@ -1843,7 +1851,7 @@ unsafe extern "C" fn PMPI_Gatherv_init_c(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::gatherv(
+            weft_mpi::collectives::checks::gatherv(
                 "MPI_Gatherv_init_c",
                 sendbuf,
                 sendcount,
@@ -1859,7 +1867,7 @@ unsafe extern "C" fn PMPI_Gatherv_init_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::gatherv_init(
+        weft_mpi::collectives::persistent::gatherv_init(
             sendbuf,
             sendcount,
             sendtype,
@@ -1899,7 +1907,7 @@ unsafe extern "C" fn PMPI_Iallgather(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Iallgather");
     if entry::is_checking() {
-        weft_mpi::collective_checks::allgather(
+        weft_mpi::collectives::checks::allgather(
             "MPI_Iallgather",
             sendbuf,
             Count::from(sendcount),
@@ -1912,7 +1920,7 @@ unsafe extern "C" fn PMPI_Iallgather(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::iallgather(
+        weft_mpi::collectives::nonblocking::iallgather(
             sendbuf,
             Count::from(sendcount),
             sendtype,
@@ -1951,7 +1959,7 @@ unsafe extern "C" fn PMPI_Iallgather_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Iallgather_c");
     if entry::is_checking() {
-        weft_mpi::collective_checks::allgather(
+        weft_mpi::collectives::checks::allgather(
             "MPI_Iallgather_c",
             sendbuf,
             sendcount,
@@ -1964,7 +1972,7 @@ unsafe extern "C" fn PMPI_Iallgather_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::iallgather(
+        weft_mpi::collectives::nonblocking::iallgather(
             sendbuf,
             sendcount,
             sendtype,
@@ -2006,7 +2014,7 @@ unsafe extern "C" fn PMPI_Iallgatherv(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::allgatherv(
+            weft_mpi::collectives::checks::allgatherv(
                 "MPI_Iallgatherv",
                 sendbuf,
                 Count::from(sendcount),
@@ -2021,7 +2029,7 @@ unsafe extern "C" fn PMPI_Iallgatherv(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::iallgatherv(
+        weft_mpi::collectives::nonblocking::iallgatherv(
             sendbuf,
             Count::from(sendcount),
             sendtype,
@@ -2062,7 +2070,7 @@ unsafe extern "C" fn PMPI_Iallgatherv_c(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::allgatherv(
+            weft_mpi::collectives::checks::allgatherv(
                 "MPI_Iallgatherv_c",
                 sendbuf,
                 sendcount,
@@ -2077,7 +2085,7 @@ unsafe extern "C" fn PMPI_Iallgatherv_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::iallgatherv(
+        weft_mpi::collectives::nonblocking::iallgatherv(
             sendbuf,
             sendcount,
             sendtype,
@@ -2114,7 +2122,7 @@ unsafe extern "C" fn PMPI_Iallreduce(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Iallreduce");
     if entry::is_checking() {
-        weft_mpi::collective_checks::allreduce(
+        weft_mpi::collectives::checks::allreduce(
             "MPI_Iallreduce",
             sendbuf,
             recvbuf,
@@ -2126,7 +2134,7 @@ unsafe extern "C" fn PMPI_Iallreduce(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::iallreduce(
+        weft_mpi::collectives::nonblocking::iallreduce(
             sendbuf,
             recvbuf,
             Count::from(count),
@@ -2151,7 +2159,7 @@ unsafe extern "C" fn PMPI_Iallreduce_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Iallreduce_c");
     if entry::is_checking() {
-        weft_mpi::collective_checks::allreduce(
+        weft_mpi::collectives::checks::allreduce(
             "MPI_Iallreduce_c",
             sendbuf,
             recvbuf,
@@ -2163,7 +2171,7 @@ unsafe extern "C" fn PMPI_Iallreduce_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::iallreduce(
+        weft_mpi::collectives::nonblocking::iallreduce(
             sendbuf,
             recvbuf,
             count,
@@ -2189,7 +2197,7 @@ unsafe extern "C" fn PMPI_Ialltoall(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Ialltoall");
     if entry::is_checking() {
-        weft_mpi::collective_checks::alltoall(
+        weft_mpi::collectives::checks::alltoall(
             "MPI_Ialltoall",
             sendbuf,
             Count::from(sendcount),
@@ -2202,7 +2210,7 @@ unsafe extern "C" fn PMPI_Ialltoall(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::ialltoall(
+        weft_mpi::collectives::nonblocking::ialltoall(
             sendbuf,
             Count::from(sendcount),
             sendtype,
@@ -2241,7 +2249,7 @@ unsafe extern "C" fn PMPI_Ialltoall_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Ialltoall_c");
     if entry::is_checking() {
-        weft_mpi::collective_checks::alltoall(
+        weft_mpi::collectives::checks::alltoall(
             "MPI_Ialltoall_c",
             sendbuf,
             sendcount,
@@ -2254,7 +2262,7 @@ unsafe extern "C" fn PMPI_Ialltoall_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::ialltoall(
+        weft_mpi::collectives::nonblocking::ialltoall(
             sendbuf,
             sendcount,
             sendtype,
@@ -2297,7 +2305,7 @@ unsafe extern "C" fn PMPI_Ialltoallv(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::alltoallv(
+            weft_mpi::collectives::checks::alltoallv(
                 "MPI_Ialltoallv",
                 sendbuf,
                 Counts::Int(In::new(sendcounts)),
@@ -2313,7 +2321,7 @@ unsafe extern "C" fn PMPI_Ialltoallv(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::ialltoallv(
+        weft_mpi::collectives::nonblocking::ialltoallv(
             sendbuf,
             Counts::Int(In::new(sendcounts)),
             Counts::Int(In::new(sdispls)),
@@ -2356,7 +2364,7 @@ unsafe extern "C" fn PMPI_Ialltoallv_c(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::alltoallv(
+            weft_mpi::collectives::checks::alltoallv(
                 "MPI_Ialltoallv_c",
                 sendbuf,
                 Counts::Count(In::new(sendcounts)),
@@ -2372,7 +2380,7 @@ unsafe extern "C" fn PMPI_Ialltoallv_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::ialltoallv(
+        weft_mpi::collectives::nonblocking::ialltoallv(
             sendbuf,
             Counts::Count(In::new(sendcounts)),
             Counts::Aint(In::new(sdispls)),
@@ -2415,7 +2423,7 @@ unsafe extern "C" fn PMPI_Ialltoallw(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::alltoallw(
+            weft_mpi::collectives::checks::alltoallw(
                 "MPI_Ialltoallw",
                 sendbuf,
                 Counts::Int(In::new(sendcounts)),
@@ -2431,7 +2439,7 @@ unsafe extern "C" fn PMPI_Ialltoallw(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::ialltoallw(
+        weft_mpi::collectives::nonblocking::ialltoallw(
             sendbuf,
             Counts::Int(In::new(sendcounts)),
             Counts::Int(In::new(sdispls)),
@@ -2464,7 +2472,7 @@ unsafe extern "C" fn PMPI_Ialltoallw_c(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::alltoallw(
+            weft_mpi::collectives::checks::alltoallw(
                 "MPI_Ialltoallw_c",
                 sendbuf,
                 Counts::Count(In::new(sendcounts)),
@@ -2480,7 +2488,7 @@ unsafe extern "C" fn PMPI_Ialltoallw_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::ialltoallw(
+        weft_mpi::collectives::nonblocking::ialltoallw(
             sendbuf,
             Counts::Count(In::new(sendcounts)),
             Counts::Aint(In::new(sdispls)),
@@ -2500,10 +2508,10 @@ unsafe extern "C" fn PMPI_Ialltoallw_c(
 unsafe extern "C" fn PMPI_Ibarrier(comm: abi::Comm, request: *mut abi::Request) -> c_int {
     let _errno = entry::begin(&"MPI_Ibarrier");
     if entry::is_checking() {
-        weft_mpi::collective_checks::barrier("MPI_Ibarrier", comm);
+        weft_mpi::collectives::checks::barrier("MPI_Ibarrier", comm);
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::nonblocking_collectives::ibarrier(comm, Out::new(request)) };
+    let result = unsafe { weft_mpi::collectives::nonblocking::ibarrier(comm, Out::new(request)) };
     entry::finish("MPI_Ibarrier", result, || Object::Communicator(comm))
 }
 
@@ -2518,11 +2526,11 @@ unsafe extern "C" fn PMPI_Ibcast(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Ibcast");
     if entry::is_checking() {
-        weft_mpi::collective_checks::bcast("MPI_Ibcast", buffer, Count::from(count), datatype, root, comm);
+        weft_mpi::collectives::checks::bcast("MPI_Ibcast", buffer, Count::from(count), datatype, root, comm);
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::ibcast(
+        weft_mpi::collectives::nonblocking::ibcast(
             buffer,
             Count::from(count),
             datatype,
@@ -2545,11 +2553,11 @@ unsafe extern "C" fn PMPI_Ibcast_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Ibcast_c");
     if entry::is_checking() {
-        weft_mpi::collective_checks::bcast("MPI_Ibcast_c", buffer, count, datatype, root, comm);
+        weft_mpi::collectives::checks::bcast("MPI_Ibcast_c", buffer, count, datatype, root, comm);
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::ibcast(buffer, count, datatype, root, comm, Out::new(request))
+        weft_mpi::collectives::nonblocking::ibcast(buffer, count, datatype, root, comm, Out::new(request))
     };
     entry::finish("MPI_Ibcast_c", result, || Object::Communicator(comm))
 }
@@ -2566,7 +2574,7 @@ unsafe extern "C" fn PMPI_Iexscan(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Iexscan");
     if entry::is_checking() {
-        weft_mpi::collective_checks::exscan(
+        weft_mpi::collectives::checks::exscan(
             "MPI_Iexscan",
             sendbuf,
             recvbuf,
@@ -2578,7 +2586,7 @@ unsafe extern "C" fn PMPI_Iexscan(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::iexscan(
+        weft_mpi::collectives::nonblocking::iexscan(
             sendbuf,
             recvbuf,
             Count::from(count),
@@ -2603,11 +2611,11 @@ unsafe extern "C" fn PMPI_Iexscan_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Iexscan_c");
     if entry::is_checking() {
-        weft_mpi::collective_checks::exscan("MPI_Iexscan_c", sendbuf, recvbuf, count, datatype, op, comm);
+        weft_mpi::collectives::checks::exscan("MPI_Iexscan_c", sendbuf, recvbuf, count, datatype, op, comm);
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::iexscan(
+        weft_mpi::collectives::nonblocking::iexscan(
             sendbuf,
             recvbuf,
             count,
@@ -2634,7 +2642,7 @@ unsafe extern "C" fn PMPI_Igather(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Igather");
     if entry::is_checking() {
-        weft_mpi::collective_checks::gather(
+        weft_mpi::collectives::checks::gather(
             "MPI_Igather",
             sendbuf,
             Count::from(sendcount),
@@ -2648,7 +2656,7 @@ unsafe extern "C" fn PMPI_Igather(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::igather(
+        weft_mpi::collectives::nonblocking::igather(
             sendbuf,
             Count::from(sendcount),
             sendtype,
@@ -2689,7 +2697,7 @@ unsafe extern "C" fn PMPI_Igather_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Igather_c");
     if entry::is_checking() {
-        weft_mpi::collective_checks::gather(
+        weft_mpi::collectives::checks::gather(
             "MPI_Igather_c",
             sendbuf,
             sendcount,
@@ -2703,7 +2711,7 @@ unsafe extern "C" fn PMPI_Igather_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::igather(
+        weft_mpi::collectives::nonblocking::igather(
             sendbuf,
             sendcount,
             sendtype,
@@ -2747,7 +2755,7 @@ unsafe extern "C" fn PMPI_Igatherv(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::gatherv(
+            weft_mpi::collectives::checks::gatherv(
                 "MPI_Igatherv",
                 sendbuf,
                 Count::from(sendcount),
@@ -2763,7 +2771,7 @@ unsafe extern "C" fn PMPI_Igatherv(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::igatherv(
+        weft_mpi::collectives::nonblocking::igatherv(
             sendbuf,
             Count::from(sendcount),
             sendtype,
@@ -2806,7 +2814,7 @@ unsafe extern "C" fn PMPI_Igatherv_c(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::gatherv(
+            weft_mpi::collectives::checks::gatherv(
                 "MPI_Igatherv_c",
                 sendbuf,
                 sendcount,
@@ -2822,7 +2830,7 @@ unsafe extern "C" fn PMPI_Igatherv_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::igatherv(
+        weft_mpi::collectives::nonblocking::igatherv(
             sendbuf,
             sendcount,
             sendtype,
@@ -2861,7 +2869,7 @@ unsafe extern "C" fn PMPI_Ireduce(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Ireduce");
     if entry::is_checking() {
-        weft_mpi::collective_checks::reduce(
+        weft_mpi::collectives::checks::reduce(
             "MPI_Ireduce",
             sendbuf,
             recvbuf,
@@ -2874,7 +2882,7 @@ unsafe extern "C" fn PMPI_Ireduce(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::ireduce(
+        weft_mpi::collectives::nonblocking::ireduce(
             sendbuf,
             recvbuf,
             Count::from(count),
@@ -2901,7 +2909,7 @@ unsafe extern "C" fn PMPI_Ireduce_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Ireduce_c");
     if entry::is_checking() {
-        weft_mpi::collective_checks::reduce(
+        weft_mpi::collectives::checks::reduce(
             "MPI_Ireduce_c",
             sendbuf,
             recvbuf,
@@ -2914,7 +2922,7 @@ unsafe extern "C" fn PMPI_Ireduce_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::ireduce(
+        weft_mpi::collectives::nonblocking::ireduce(
             sendbuf,
             recvbuf,
             count,
@@ -2942,7 +2950,7 @@ unsafe extern "C" fn PMPI_Ireduce_scatter(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::reduce_scatter(
+            weft_mpi::collectives::checks::reduce_scatter(
                 "MPI_Ireduce_scatter",
                 sendbuf,
                 recvbuf,
@@ -2955,7 +2963,7 @@ unsafe extern "C" fn PMPI_Ireduce_scatter(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::ireduce_scatter(
+        weft_mpi::collectives::nonblocking::ireduce_scatter(
             sendbuf,
             recvbuf,
             Counts::Int(In::new(recvcounts)),
@@ -2982,7 +2990,7 @@ unsafe extern "C" fn PMPI_Ireduce_scatter_c(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::reduce_scatter(
+            weft_mpi::collectives::checks::reduce_scatter(
                 "MPI_Ireduce_scatter_c",
                 sendbuf,
                 recvbuf,
@@ -2995,7 +3003,7 @@ unsafe extern "C" fn PMPI_Ireduce_scatter_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::ireduce_scatter(
+        weft_mpi::collectives::nonblocking::ireduce_scatter(
             sendbuf,
             recvbuf,
             Counts::Count(In::new(recvcounts)),
@@ -3020,7 +3028,7 @@ unsafe extern "C" fn PMPI_Ireduce_scatter_block(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Ireduce_scatter_block");
     if entry::is_checking() {
-        weft_mpi::collective_checks::reduce_scatter_block(
+        weft_mpi::collectives::checks::reduce_scatter_block(
             "MPI_Ireduce_scatter_block",
             sendbuf,
             recvbuf,
@@ -3032,7 +3040,7 @@ unsafe extern "C" fn PMPI_Ireduce_scatter_block(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::ireduce_scatter_block(
+        weft_mpi::collectives::nonblocking::ireduce_scatter_block(
             sendbuf,
             recvbuf,
             Count::from(recvcount),
@@ -3057,7 +3065,7 @@ unsafe extern "C" fn PMPI_Ireduce_scatter_block_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Ireduce_scatter_block_c");
     if entry::is_checking() {
-        weft_mpi::collective_checks::reduce_scatter_block(
+        weft_mpi::collectives::checks::reduce_scatter_block(
             "MPI_Ireduce_scatter_block_c",
             sendbuf,
             recvbuf,
@@ -3069,7 +3077,7 @@ unsafe extern "C" fn PMPI_Ireduce_scatter_block_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::ireduce_scatter_block(
+        weft_mpi::collectives::nonblocking::ireduce_scatter_block(
             sendbuf,
             recvbuf,
             recvcount,
@@ -3094,7 +3102,7 @@ unsafe extern "C" fn PMPI_Iscan(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Iscan");
     if entry::is_checking() {
-        weft_mpi::collective_checks::scan(
+        weft_mpi::collectives::checks::scan(
             "MPI_Iscan",
             sendbuf,
             recvbuf,
@@ -3106,7 +3114,7 @@ unsafe extern "C" fn PMPI_Iscan(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::iscan(
+        weft_mpi::collectives::nonblocking::iscan(
             sendbuf,
             recvbuf,
             Count::from(count),
@@ -3131,11 +3139,11 @@ unsafe extern "C" fn PMPI_Iscan_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Iscan_c");
     if entry::is_checking() {
-        weft_mpi::collective_checks::scan("MPI_Iscan_c", sendbuf, recvbuf, count, datatype, op, comm);
+        weft_mpi::collectives::checks::scan("MPI_Iscan_c", sendbuf, recvbuf, count, datatype, op, comm);
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::iscan(
+        weft_mpi::collectives::nonblocking::iscan(
             sendbuf,
             recvbuf,
             count,
@@ -3162,7 +3170,7 @@ unsafe extern "C" fn PMPI_Iscatter(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Iscatter");
     if entry::is_checking() {
-        weft_mpi::collective_checks::scatter(
+        weft_mpi::collectives::checks::scatter(
             "MPI_Iscatter",
             sendbuf,
             Count::from(sendcount),
@@ -3176,7 +3184,7 @@ unsafe extern "C" fn PMPI_Iscatter(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::iscatter(
+        weft_mpi::collectives::nonblocking::iscatter(
             sendbuf,
             Count::from(sendcount),
             sendtype,
@@ -3217,7 +3225,7 @@ unsafe extern "C" fn PMPI_Iscatter_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Iscatter_c");
     if entry::is_checking() {
-        weft_mpi::collective_checks::scatter(
+        weft_mpi::collectives::checks::scatter(
             "MPI_Iscatter_c",
             sendbuf,
             sendcount,
@@ -3231,7 +3239,7 @@ unsafe extern "C" fn PMPI_Iscatter_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::iscatter(
+        weft_mpi::collectives::nonblocking::iscatter(
             sendbuf,
             sendcount,
             sendtype,
@@ -3275,7 +3283,7 @@ unsafe extern "C" fn PMPI_Iscatterv(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::scatterv(
+            weft_mpi::collectives::checks::scatterv(
                 "MPI_Iscatterv",
                 sendbuf,
                 Counts::Int(In::new(sendcounts)),
@@ -3291,7 +3299,7 @@ unsafe extern "C" fn PMPI_Iscatterv(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::iscatterv(
+        weft_mpi::collectives::nonblocking::iscatterv(
             sendbuf,
             Counts::Int(In::new(sendcounts)),
             Counts::Int(In::new(displs)),
@@ -3334,7 +3342,7 @@ unsafe extern "C" fn PMPI_Iscatterv_c(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::scatterv(
+            weft_mpi::collectives::checks::scatterv(
                 "MPI_Iscatterv_c",
                 sendbuf,
                 Counts::Count(In::new(sendcounts)),
@@ -3350,7 +3358,7 @@ unsafe extern "C" fn PMPI_Iscatterv_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::iscatterv(
+        weft_mpi::collectives::nonblocking::iscatterv(
             sendbuf,
             Counts::Count(In::new(sendcounts)),
             Counts::Aint(In::new(displs)),
@@ -3380,7 +3388,7 @@ unsafe extern "C" fn PMPI_Iscatterv_c(
 unsafe extern "C" fn PMPI_Op_commutative(op: abi::Op, commute: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Op_commutative");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::operations::op_commutative(op, Out::new(commute)) };
+    let result = unsafe { weft_mpi::collectives::operations::op_commutative(op, Out::new(commute)) };
     entry::finish("MPI_Op_commutative", result, || Object::None)
 }
 
@@ -3388,7 +3396,7 @@ unsafe extern "C" fn PMPI_Op_commutative(op: abi::Op, commute: *mut c_int) -> c_
 unsafe extern "C" fn PMPI_Op_create(user_fn: Callback, commute: c_int, op: *mut abi::Op) -> c_int {
     let _errno = entry::begin(&"MPI_Op_create");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::operations::op_create(user_fn, commute, Out::new(op)) };
+    let result = unsafe { weft_mpi::collectives::operations::op_create(user_fn, commute, Out::new(op)) };
     entry::finish("MPI_Op_create", result, || Object::None)
 }
 
@@ -3396,7 +3404,7 @@ unsafe extern "C" fn PMPI_Op_create(user_fn: Callback, commute: c_int, op: *mut 
 unsafe extern "C" fn PMPI_Op_create_c(user_fn: Callback, commute: c_int, op: *mut abi::Op) -> c_int {
     let _errno = entry::begin(&"MPI_Op_create_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::operations::op_create_c(user_fn, commute, Out::new(op)) };
+    let result = unsafe { weft_mpi::collectives::operations::op_create_c(user_fn, commute, Out::new(op)) };
     entry::finish("MPI_Op_create_c", result, || Object::None)
 }
 
@@ -3404,7 +3412,7 @@ unsafe extern "C" fn PMPI_Op_create_c(user_fn: Callback, commute: c_int, op: *mu
 unsafe extern "C" fn PMPI_Op_free(op: *mut abi::Op) -> c_int {
     let _errno = entry::begin(&"MPI_Op_free");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::operations::op_free(Out::new(op)) };
+    let result = unsafe { weft_mpi::collectives::operations::op_free(Out::new(op)) };
     entry::finish("MPI_Op_free", result, || Object::None)
 }
 
@@ -3421,7 +3429,7 @@ unsafe extern "C" fn PMPI_Reduce(
     let _errno =
         entry::begin_with(&"MPI_Reduce", [comm.0 as u64, root as u64, count as u64, datatype.0 as u64]);
     if entry::is_checking() {
-        weft_mpi::collective_checks::reduce(
+        weft_mpi::collectives::checks::reduce(
             "MPI_Reduce",
             sendbuf,
             recvbuf,
@@ -3432,7 +3440,7 @@ unsafe extern "C" fn PMPI_Reduce(
             comm,
         );
     }
-    let result = weft_mpi::blocking_collectives::reduce(
+    let result = weft_mpi::collectives::blocking::reduce(
         sendbuf,
         recvbuf,
         Count::from(count),
@@ -3457,7 +3465,7 @@ unsafe extern "C" fn PMPI_Reduce_c(
     let _errno =
         entry::begin_with(&"MPI_Reduce_c", [comm.0 as u64, root as u64, count as u64, datatype.0 as u64]);
     if entry::is_checking() {
-        weft_mpi::collective_checks::reduce(
+        weft_mpi::collectives::checks::reduce(
             "MPI_Reduce_c",
             sendbuf,
             recvbuf,
@@ -3468,7 +3476,7 @@ unsafe extern "C" fn PMPI_Reduce_c(
             comm,
         );
     }
-    let result = weft_mpi::blocking_collectives::reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
+    let result = weft_mpi::collectives::blocking::reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
     entry::finish("MPI_Reduce_c", result, || Object::Communicator(comm))
 }
 
@@ -3486,7 +3494,7 @@ unsafe extern "C" fn PMPI_Reduce_init(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Reduce_init");
     if entry::is_checking() {
-        weft_mpi::collective_checks::reduce(
+        weft_mpi::collectives::checks::reduce(
             "MPI_Reduce_init",
             sendbuf,
             recvbuf,
@@ -3499,7 +3507,7 @@ unsafe extern "C" fn PMPI_Reduce_init(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::reduce_init(
+        weft_mpi::collectives::persistent::reduce_init(
             sendbuf,
             recvbuf,
             Count::from(count),
@@ -3528,7 +3536,7 @@ unsafe extern "C" fn PMPI_Reduce_init_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Reduce_init_c");
     if entry::is_checking() {
-        weft_mpi::collective_checks::reduce(
+        weft_mpi::collectives::checks::reduce(
             "MPI_Reduce_init_c",
             sendbuf,
             recvbuf,
@@ -3541,7 +3549,7 @@ unsafe extern "C" fn PMPI_Reduce_init_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::reduce_init(
+        weft_mpi::collectives::persistent::reduce_init(
             sendbuf,
             recvbuf,
             count,
@@ -3565,7 +3573,8 @@ unsafe extern "C" fn PMPI_Reduce_local(
     op: abi::Op,
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Reduce_local");
-    let result = weft_mpi::operations::reduce_local(inbuf, inoutbuf, Count::from(count), datatype, op);
+    let result =
+        weft_mpi::collectives::operations::reduce_local(inbuf, inoutbuf, Count::from(count), datatype, op);
     entry::finish("MPI_Reduce_local", result, || Object::None)
 }
 
@@ -3578,7 +3587,7 @@ unsafe extern "C" fn PMPI_Reduce_local_c(
     op: abi::Op,
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Reduce_local_c");
-    let result = weft_mpi::operations::reduce_local(inbuf, inoutbuf, count, datatype, op);
+    let result = weft_mpi::collectives::operations::reduce_local(inbuf, inoutbuf, count, datatype, op);
     entry::finish("MPI_Reduce_local_c", result, || Object::None)
 }
 
@@ -3596,7 +3605,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::reduce_scatter(
+            weft_mpi::collectives::checks::reduce_scatter(
                 "MPI_Reduce_scatter",
                 sendbuf,
                 recvbuf,
@@ -3609,7 +3618,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::blocking_collectives::reduce_scatter(
+        weft_mpi::collectives::blocking::reduce_scatter(
             sendbuf,
             recvbuf,
             Counts::Int(In::new(recvcounts)),
@@ -3635,7 +3644,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_c(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::reduce_scatter(
+            weft_mpi::collectives::checks::reduce_scatter(
                 "MPI_Reduce_scatter_c",
                 sendbuf,
                 recvbuf,
@@ -3648,7 +3657,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::blocking_collectives::reduce_scatter(
+        weft_mpi::collectives::blocking::reduce_scatter(
             sendbuf,
             recvbuf,
             Counts::Count(In::new(recvcounts)),
@@ -3674,7 +3683,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_block(
         [comm.0 as u64, u64::MAX, recvcount as u64, datatype.0 as u64],
     );
     if entry::is_checking() {
-        weft_mpi::collective_checks::reduce_scatter_block(
+        weft_mpi::collectives::checks::reduce_scatter_block(
             "MPI_Reduce_scatter_block",
             sendbuf,
             recvbuf,
@@ -3684,7 +3693,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_block(
             comm,
         );
     }
-    let result = weft_mpi::blocking_collectives::reduce_scatter_block(
+    let result = weft_mpi::collectives::blocking::reduce_scatter_block(
         sendbuf,
         recvbuf,
         Count::from(recvcount),
@@ -3709,7 +3718,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_block_c(
         [comm.0 as u64, u64::MAX, recvcount as u64, datatype.0 as u64],
     );
     if entry::is_checking() {
-        weft_mpi::collective_checks::reduce_scatter_block(
+        weft_mpi::collectives::checks::reduce_scatter_block(
             "MPI_Reduce_scatter_block_c",
             sendbuf,
             recvbuf,
@@ -3719,8 +3728,9 @@ unsafe extern "C" fn PMPI_Reduce_scatter_block_c(
             comm,
         );
     }
-    let result =
-        weft_mpi::blocking_collectives::reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm);
+    let result = weft_mpi::collectives::blocking::reduce_scatter_block(
+        sendbuf, recvbuf, recvcount, datatype, op, comm,
+    );
     entry::finish("MPI_Reduce_scatter_block_c", result, || Object::Communicator(comm))
 }
 
@@ -3737,7 +3747,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_block_init(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Reduce_scatter_block_init");
     if entry::is_checking() {
-        weft_mpi::collective_checks::reduce_scatter_block(
+        weft_mpi::collectives::checks::reduce_scatter_block(
             "MPI_Reduce_scatter_block_init",
             sendbuf,
             recvbuf,
@@ -3749,7 +3759,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_block_init(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::reduce_scatter_block_init(
+        weft_mpi::collectives::persistent::reduce_scatter_block_init(
             sendbuf,
             recvbuf,
             Count::from(recvcount),
@@ -3776,7 +3786,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_block_init_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Reduce_scatter_block_init_c");
     if entry::is_checking() {
-        weft_mpi::collective_checks::reduce_scatter_block(
+        weft_mpi::collectives::checks::reduce_scatter_block(
             "MPI_Reduce_scatter_block_init_c",
             sendbuf,
             recvbuf,
@@ -3788,7 +3798,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_block_init_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::reduce_scatter_block_init(
+        weft_mpi::collectives::persistent::reduce_scatter_block_init(
             sendbuf,
             recvbuf,
             recvcount,
@@ -3817,7 +3827,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_init(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::reduce_scatter(
+            weft_mpi::collectives::checks::reduce_scatter(
                 "MPI_Reduce_scatter_init",
                 sendbuf,
                 recvbuf,
@@ -3830,7 +3840,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_init(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::reduce_scatter_init(
+        weft_mpi::collectives::persistent::reduce_scatter_init(
             sendbuf,
             recvbuf,
             Counts::Int(In::new(recvcounts)),
@@ -3859,7 +3869,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_init_c(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::reduce_scatter(
+            weft_mpi::collectives::checks::reduce_scatter(
                 "MPI_Reduce_scatter_init_c",
                 sendbuf,
                 recvbuf,
@@ -3872,7 +3882,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_init_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::reduce_scatter_init(
+        weft_mpi::collectives::persistent::reduce_scatter_init(
             sendbuf,
             recvbuf,
             Counts::Count(In::new(recvcounts)),
@@ -3897,7 +3907,7 @@ unsafe extern "C" fn PMPI_Scan(
 ) -> c_int {
     let _errno = entry::begin_with(&"MPI_Scan", [comm.0 as u64, u64::MAX, count as u64, datatype.0 as u64]);
     if entry::is_checking() {
-        weft_mpi::collective_checks::scan(
+        weft_mpi::collectives::checks::scan(
             "MPI_Scan",
             sendbuf,
             recvbuf,
@@ -3908,7 +3918,7 @@ unsafe extern "C" fn PMPI_Scan(
         );
     }
     let result =
-        weft_mpi::blocking_collectives::scan(sendbuf, recvbuf, Count::from(count), datatype, op, comm);
+        weft_mpi::collectives::blocking::scan(sendbuf, recvbuf, Count::from(count), datatype, op, comm);
     entry::finish("MPI_Scan", result, || Object::Communicator(comm))
 }
 
@@ -3923,9 +3933,9 @@ unsafe extern "C" fn PMPI_Scan_c(
 ) -> c_int {
     let _errno = entry::begin_with(&"MPI_Scan_c", [comm.0 as u64, u64::MAX, count as u64, datatype.0 as u64]);
     if entry::is_checking() {
-        weft_mpi::collective_checks::scan("MPI_Scan_c", sendbuf, recvbuf, count, datatype, op, comm);
+        weft_mpi::collectives::checks::scan("MPI_Scan_c", sendbuf, recvbuf, count, datatype, op, comm);
     }
-    let result = weft_mpi::blocking_collectives::scan(sendbuf, recvbuf, count, datatype, op, comm);
+    let result = weft_mpi::collectives::blocking::scan(sendbuf, recvbuf, count, datatype, op, comm);
     entry::finish("MPI_Scan_c", result, || Object::Communicator(comm))
 }
 
@@ -3942,7 +3952,7 @@ unsafe extern "C" fn PMPI_Scan_init(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Scan_init");
     if entry::is_checking() {
-        weft_mpi::collective_checks::scan(
+        weft_mpi::collectives::checks::scan(
             "MPI_Scan_init",
             sendbuf,
             recvbuf,
@@ -3954,7 +3964,7 @@ unsafe extern "C" fn PMPI_Scan_init(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::scan_init(
+        weft_mpi::collectives::persistent::scan_init(
             sendbuf,
             recvbuf,
             Count::from(count),
@@ -3981,11 +3991,11 @@ unsafe extern "C" fn PMPI_Scan_init_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Scan_init_c");
     if entry::is_checking() {
-        weft_mpi::collective_checks::scan("MPI_Scan_init_c", sendbuf, recvbuf, count, datatype, op, comm);
+        weft_mpi::collectives::checks::scan("MPI_Scan_init_c", sendbuf, recvbuf, count, datatype, op, comm);
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::scan_init(
+        weft_mpi::collectives::persistent::scan_init(
             sendbuf,
             recvbuf,
             count,
@@ -4013,7 +4023,7 @@ unsafe extern "C" fn PMPI_Scatter(
     let _errno =
         entry::begin_with(&"MPI_Scatter", [comm.0 as u64, root as u64, recvcount as u64, recvtype.0 as u64]);
     if entry::is_checking() {
-        weft_mpi::collective_checks::scatter(
+        weft_mpi::collectives::checks::scatter(
             "MPI_Scatter",
             sendbuf,
             Count::from(sendcount),
@@ -4025,7 +4035,7 @@ unsafe extern "C" fn PMPI_Scatter(
             comm,
         );
     }
-    let result = weft_mpi::blocking_collectives::scatter(
+    let result = weft_mpi::collectives::blocking::scatter(
         sendbuf,
         Count::from(sendcount),
         sendtype,
@@ -4066,7 +4076,7 @@ unsafe extern "C" fn PMPI_Scatter_c(
         [comm.0 as u64, root as u64, recvcount as u64, recvtype.0 as u64],
     );
     if entry::is_checking() {
-        weft_mpi::collective_checks::scatter(
+        weft_mpi::collectives::checks::scatter(
             "MPI_Scatter_c",
             sendbuf,
             sendcount,
@@ -4078,7 +4088,7 @@ unsafe extern "C" fn PMPI_Scatter_c(
             comm,
         );
     }
-    let result = weft_mpi::blocking_collectives::scatter(
+    let result = weft_mpi::collectives::blocking::scatter(
         sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
     );
     entry::finish_among(
@@ -4111,7 +4121,7 @@ unsafe extern "C" fn PMPI_Scatter_init(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Scatter_init");
     if entry::is_checking() {
-        weft_mpi::collective_checks::scatter(
+        weft_mpi::collectives::checks::scatter(
             "MPI_Scatter_init",
             sendbuf,
             Count::from(sendcount),
@@ -4125,7 +4135,7 @@ unsafe extern "C" fn PMPI_Scatter_init(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::scatter_init(
+        weft_mpi::collectives::persistent::scatter_init(
             sendbuf,
             Count::from(sendcount),
             sendtype,
@@ -4168,7 +4178,7 @@ unsafe extern "C" fn PMPI_Scatter_init_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Scatter_init_c");
     if entry::is_checking() {
-        weft_mpi::collective_checks::scatter(
+        weft_mpi::collectives::checks::scatter(
             "MPI_Scatter_init_c",
             sendbuf,
             sendcount,
@@ -4182,7 +4192,7 @@ unsafe extern "C" fn PMPI_Scatter_init_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::scatter_init(
+        weft_mpi::collectives::persistent::scatter_init(
             sendbuf,
             sendcount,
             sendtype,
@@ -4227,7 +4237,7 @@ unsafe extern "C" fn PMPI_Scatterv(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::scatterv(
+            weft_mpi::collectives::checks::scatterv(
                 "MPI_Scatterv",
                 sendbuf,
                 Counts::Int(In::new(sendcounts)),
@@ -4243,7 +4253,7 @@ unsafe extern "C" fn PMPI_Scatterv(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::blocking_collectives::scatterv(
+        weft_mpi::collectives::blocking::scatterv(
             sendbuf,
             Counts::Int(In::new(sendcounts)),
             Counts::Int(In::new(displs)),
@@ -4287,7 +4297,7 @@ unsafe extern "C" fn PMPI_Scatterv_c(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::scatterv(
+            weft_mpi::collectives::checks::scatterv(
                 "MPI_Scatterv_c",
                 sendbuf,
                 Counts::Count(In::new(sendcounts)),
@@ -4303,7 +4313,7 @@ unsafe extern "C" fn PMPI_Scatterv_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::blocking_collectives::scatterv(
+        weft_mpi::collectives::blocking::scatterv(
             sendbuf,
             Counts::Count(In::new(sendcounts)),
             Counts::Aint(In::new(displs)),
@@ -4346,7 +4356,7 @@ unsafe extern "C" fn PMPI_Scatterv_init(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::scatterv(
+            weft_mpi::collectives::checks::scatterv(
                 "MPI_Scatterv_init",
                 sendbuf,
                 Counts::Int(In::new(sendcounts)),
@@ -4362,7 +4372,7 @@ unsafe extern "C" fn PMPI_Scatterv_init(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::scatterv_init(
+        weft_mpi::collectives::persistent::scatterv_init(
             sendbuf,
             Counts::Int(In::new(sendcounts)),
             Counts::Int(In::new(displs)),
@@ -4407,7 +4417,7 @@ unsafe extern "C" fn PMPI_Scatterv_init_c(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::scatterv(
+            weft_mpi::collectives::checks::scatterv(
                 "MPI_Scatterv_init_c",
                 sendbuf,
                 Counts::Count(In::new(sendcounts)),
@@ -4423,7 +4433,7 @@ unsafe extern "C" fn PMPI_Scatterv_init_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::scatterv_init(
+        weft_mpi::collectives::persistent::scatterv_init(
             sendbuf,
             Counts::Count(In::new(sendcounts)),
             Counts::Aint(In::new(displs)),
@@ -4458,8 +4468,9 @@ unsafe extern "C" fn PMPI_Type_get_value_index(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Type_get_value_index");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::datatypes::type_get_value_index(value_type, index_type, Out::new(pair_type)) };
+    let result = unsafe {
+        weft_mpi::datatypes::datatype::type_get_value_index(value_type, index_type, Out::new(pair_type))
+    };
     entry::finish_among(
         "MPI_Type_get_value_index",
         result,

@@ -21,7 +21,8 @@ use weft_base::handle::Kind;
 unsafe extern "C" fn PMPI_Comm_compare(comm1: abi::Comm, comm2: abi::Comm, result_: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Comm_compare");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::communicators::comm_compare(comm1, comm2, Out::new(result_)) };
+    let result =
+        unsafe { weft_mpi::communicators::communicator::comm_compare(comm1, comm2, Out::new(result_)) };
     entry::finish_among(
         "MPI_Comm_compare",
         result,
@@ -39,7 +40,7 @@ unsafe extern "C" fn PMPI_Comm_compare(comm1: abi::Comm, comm2: abi::Comm, resul
 unsafe extern "C" fn PMPI_Comm_create(comm: abi::Comm, group: abi::Group, newcomm: *mut abi::Comm) -> c_int {
     let _errno = entry::begin_with(&"MPI_Comm_create", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::splitting::comm_create(comm, group, Out::new(newcomm)) };
+    let result = unsafe { weft_mpi::communicators::splitting::comm_create(comm, group, Out::new(newcomm)) };
     entry::finish("MPI_Comm_create", result, || Object::Communicator(comm))
 }
 
@@ -54,7 +55,7 @@ unsafe extern "C" fn PMPI_Comm_create_from_group(
     let _errno = entry::begin(&"MPI_Comm_create_from_group");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::from_groups::comm_create_from_group(
+        weft_mpi::communicators::from_groups::comm_create_from_group(
             group,
             In::new(stringtag),
             info,
@@ -63,7 +64,7 @@ unsafe extern "C" fn PMPI_Comm_create_from_group(
         )
     };
     entry::finish("MPI_Comm_create_from_group", result, || {
-        Object::Argument(errhandler, weft_mpi::errors::HandlerKind::Communicator)
+        Object::Argument(errhandler, weft_mpi::errors::handling::HandlerKind::Communicator)
     })
 }
 
@@ -76,7 +77,9 @@ unsafe extern "C" fn PMPI_Comm_create_group(
 ) -> c_int {
     let _errno = entry::begin_with(&"MPI_Comm_create_group", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::from_groups::comm_create_group(comm, group, tag, Out::new(newcomm)) };
+    let result = unsafe {
+        weft_mpi::communicators::from_groups::comm_create_group(comm, group, tag, Out::new(newcomm))
+    };
     entry::finish("MPI_Comm_create_group", result, || Object::Communicator(comm))
 }
 
@@ -90,7 +93,7 @@ unsafe extern "C" fn PMPI_Comm_create_keyval(
     let _errno = entry::begin(&"MPI_Comm_create_keyval");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::attributes::comm_create_keyval(
+        weft_mpi::attributes::communicator_attributes::comm_create_keyval(
             comm_copy_attr_fn,
             comm_delete_attr_fn,
             Out::new(comm_keyval),
@@ -103,7 +106,7 @@ unsafe extern "C" fn PMPI_Comm_create_keyval(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_delete_attr(comm: abi::Comm, comm_keyval: c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Comm_delete_attr");
-    let result = weft_mpi::attributes::comm_delete_attr(comm, comm_keyval);
+    let result = weft_mpi::attributes::communicator_attributes::comm_delete_attr(comm, comm_keyval);
     entry::finish("MPI_Comm_delete_attr", result, || Object::Communicator(comm))
 }
 
@@ -111,7 +114,7 @@ unsafe extern "C" fn PMPI_Comm_delete_attr(comm: abi::Comm, comm_keyval: c_int) 
 unsafe extern "C" fn PMPI_Comm_dup(comm: abi::Comm, newcomm: *mut abi::Comm) -> c_int {
     let _errno = entry::begin_with(&"MPI_Comm_dup", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::duplication::comm_dup(comm, Out::new(newcomm)) };
+    let result = unsafe { weft_mpi::communicators::duplication::comm_dup(comm, Out::new(newcomm)) };
     entry::finish("MPI_Comm_dup", result, || Object::Communicator(comm))
 }
 
@@ -123,7 +126,8 @@ unsafe extern "C" fn PMPI_Comm_dup_with_info(
 ) -> c_int {
     let _errno = entry::begin_with(&"MPI_Comm_dup_with_info", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::duplication::comm_dup_with_info(comm, info, Out::new(newcomm)) };
+    let result =
+        unsafe { weft_mpi::communicators::duplication::comm_dup_with_info(comm, info, Out::new(newcomm)) };
     entry::finish("MPI_Comm_dup_with_info", result, || Object::Communicator(comm))
 }
 
@@ -131,7 +135,7 @@ unsafe extern "C" fn PMPI_Comm_dup_with_info(
 unsafe extern "C" fn PMPI_Comm_free(comm: *mut abi::Comm) -> c_int {
     let _errno = entry::begin(&"MPI_Comm_free");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::communicators::comm_free(Out::new(comm)) };
+    let result = unsafe { weft_mpi::communicators::communicator::comm_free(Out::new(comm)) };
     entry::finish("MPI_Comm_free", result, || {
         match entry::target(
             // SAFETY: as above.
@@ -147,7 +151,8 @@ unsafe extern "C" fn PMPI_Comm_free(comm: *mut abi::Comm) -> c_int {
 unsafe extern "C" fn PMPI_Comm_free_keyval(comm_keyval: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Comm_free_keyval");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::attributes::comm_free_keyval(Out::new(comm_keyval)) };
+    let result =
+        unsafe { weft_mpi::attributes::communicator_attributes::comm_free_keyval(Out::new(comm_keyval)) };
     entry::finish("MPI_Comm_free_keyval", result, || Object::None)
 }
 
@@ -160,8 +165,14 @@ unsafe extern "C" fn PMPI_Comm_get_attr(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Comm_get_attr");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::attributes::comm_get_attr(comm, comm_keyval, attribute_val, Out::new(flag)) };
+    let result = unsafe {
+        weft_mpi::attributes::communicator_attributes::comm_get_attr(
+            comm,
+            comm_keyval,
+            attribute_val,
+            Out::new(flag),
+        )
+    };
     entry::finish("MPI_Comm_get_attr", result, || Object::Communicator(comm))
 }
 
@@ -169,7 +180,7 @@ unsafe extern "C" fn PMPI_Comm_get_attr(
 unsafe extern "C" fn PMPI_Comm_get_info(comm: abi::Comm, info_used: *mut abi::Info) -> c_int {
     let _errno = entry::begin(&"MPI_Comm_get_info");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::hints::comm_get_info(comm, Out::new(info_used)) };
+    let result = unsafe { weft_mpi::communicators::hints::comm_get_info(comm, Out::new(info_used)) };
     entry::finish("MPI_Comm_get_info", result, || Object::Communicator(comm))
 }
 
@@ -181,8 +192,9 @@ unsafe extern "C" fn PMPI_Comm_get_name(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Comm_get_name");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::communicators::comm_get_name(comm, Out::new(comm_name), Out::new(resultlen)) };
+    let result = unsafe {
+        weft_mpi::communicators::communicator::comm_get_name(comm, Out::new(comm_name), Out::new(resultlen))
+    };
     entry::finish("MPI_Comm_get_name", result, || Object::Communicator(comm))
 }
 
@@ -190,7 +202,7 @@ unsafe extern "C" fn PMPI_Comm_get_name(
 unsafe extern "C" fn PMPI_Comm_group(comm: abi::Comm, group: *mut abi::Group) -> c_int {
     let _errno = entry::begin(&"MPI_Comm_group");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::communicators::comm_group(comm, Out::new(group)) };
+    let result = unsafe { weft_mpi::communicators::communicator::comm_group(comm, Out::new(group)) };
     entry::finish("MPI_Comm_group", result, || Object::Communicator(comm))
 }
 
@@ -202,7 +214,9 @@ unsafe extern "C" fn PMPI_Comm_idup(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Comm_idup");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::duplication::comm_idup(comm, Out::new(newcomm), Out::new(request)) };
+    let result = unsafe {
+        weft_mpi::communicators::duplication::comm_idup(comm, Out::new(newcomm), Out::new(request))
+    };
     entry::finish("MPI_Comm_idup", result, || Object::Communicator(comm))
 }
 
@@ -216,7 +230,12 @@ unsafe extern "C" fn PMPI_Comm_idup_with_info(
     let _errno = entry::begin(&"MPI_Comm_idup_with_info");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::duplication::comm_idup_with_info(comm, info, Out::new(newcomm), Out::new(request))
+        weft_mpi::communicators::duplication::comm_idup_with_info(
+            comm,
+            info,
+            Out::new(newcomm),
+            Out::new(request),
+        )
     };
     entry::finish("MPI_Comm_idup_with_info", result, || Object::Communicator(comm))
 }
@@ -225,7 +244,7 @@ unsafe extern "C" fn PMPI_Comm_idup_with_info(
 unsafe extern "C" fn PMPI_Comm_rank(comm: abi::Comm, rank: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Comm_rank");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::communicators::comm_rank(comm, Out::new(rank)) };
+    let result = unsafe { weft_mpi::communicators::communicator::comm_rank(comm, Out::new(rank)) };
     entry::finish("MPI_Comm_rank", result, || Object::Communicator(comm))
 }
 
@@ -233,7 +252,8 @@ unsafe extern "C" fn PMPI_Comm_rank(comm: abi::Comm, rank: *mut c_int) -> c_int 
 unsafe extern "C" fn PMPI_Comm_remote_group(comm: abi::Comm, group: *mut abi::Group) -> c_int {
     let _errno = entry::begin(&"MPI_Comm_remote_group");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::intercommunicators::comm_remote_group(comm, Out::new(group)) };
+    let result =
+        unsafe { weft_mpi::communicators::intercommunicators::comm_remote_group(comm, Out::new(group)) };
     entry::finish("MPI_Comm_remote_group", result, || Object::Communicator(comm))
 }
 
@@ -241,7 +261,8 @@ unsafe extern "C" fn PMPI_Comm_remote_group(comm: abi::Comm, group: *mut abi::Gr
 unsafe extern "C" fn PMPI_Comm_remote_size(comm: abi::Comm, size: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Comm_remote_size");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::intercommunicators::comm_remote_size(comm, Out::new(size)) };
+    let result =
+        unsafe { weft_mpi::communicators::intercommunicators::comm_remote_size(comm, Out::new(size)) };
     entry::finish("MPI_Comm_remote_size", result, || Object::Communicator(comm))
 }
 
@@ -252,14 +273,15 @@ unsafe extern "C" fn PMPI_Comm_set_attr(
     attribute_val: *mut c_void,
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Comm_set_attr");
-    let result = weft_mpi::attributes::comm_set_attr(comm, comm_keyval, attribute_val);
+    let result =
+        weft_mpi::attributes::communicator_attributes::comm_set_attr(comm, comm_keyval, attribute_val);
     entry::finish("MPI_Comm_set_attr", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_set_info(comm: abi::Comm, info: abi::Info) -> c_int {
     let _errno = entry::begin(&"MPI_Comm_set_info");
-    let result = weft_mpi::hints::comm_set_info(comm, info);
+    let result = weft_mpi::communicators::hints::comm_set_info(comm, info);
     entry::finish("MPI_Comm_set_info", result, || Object::Communicator(comm))
 }
 
@@ -267,7 +289,7 @@ unsafe extern "C" fn PMPI_Comm_set_info(comm: abi::Comm, info: abi::Info) -> c_i
 unsafe extern "C" fn PMPI_Comm_set_name(comm: abi::Comm, comm_name: *const c_char) -> c_int {
     let _errno = entry::begin(&"MPI_Comm_set_name");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::communicators::comm_set_name(comm, In::new(comm_name)) };
+    let result = unsafe { weft_mpi::communicators::communicator::comm_set_name(comm, In::new(comm_name)) };
     entry::finish("MPI_Comm_set_name", result, || Object::Communicator(comm))
 }
 
@@ -275,7 +297,7 @@ unsafe extern "C" fn PMPI_Comm_set_name(comm: abi::Comm, comm_name: *const c_cha
 unsafe extern "C" fn PMPI_Comm_size(comm: abi::Comm, size: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Comm_size");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::communicators::comm_size(comm, Out::new(size)) };
+    let result = unsafe { weft_mpi::communicators::communicator::comm_size(comm, Out::new(size)) };
     entry::finish("MPI_Comm_size", result, || Object::Communicator(comm))
 }
 
@@ -288,7 +310,8 @@ unsafe extern "C" fn PMPI_Comm_split(
 ) -> c_int {
     let _errno = entry::begin_with(&"MPI_Comm_split", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::splitting::comm_split(comm, color, key, Out::new(newcomm)) };
+    let result =
+        unsafe { weft_mpi::communicators::splitting::comm_split(comm, color, key, Out::new(newcomm)) };
     entry::finish("MPI_Comm_split", result, || Object::Communicator(comm))
 }
 
@@ -302,8 +325,9 @@ unsafe extern "C" fn PMPI_Comm_split_type(
 ) -> c_int {
     let _errno = entry::begin_with(&"MPI_Comm_split_type", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::split_type::comm_split_type(comm, split_type, key, info, Out::new(newcomm)) };
+    let result = unsafe {
+        weft_mpi::communicators::split_type::comm_split_type(comm, split_type, key, info, Out::new(newcomm))
+    };
     entry::finish("MPI_Comm_split_type", result, || Object::Communicator(comm))
 }
 
@@ -311,7 +335,8 @@ unsafe extern "C" fn PMPI_Comm_split_type(
 unsafe extern "C" fn PMPI_Comm_test_inter(comm: abi::Comm, flag: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Comm_test_inter");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::intercommunicators::comm_test_inter(comm, Out::new(flag)) };
+    let result =
+        unsafe { weft_mpi::communicators::intercommunicators::comm_test_inter(comm, Out::new(flag)) };
     entry::finish("MPI_Comm_test_inter", result, || Object::Communicator(comm))
 }
 
@@ -323,7 +348,7 @@ unsafe extern "C" fn PMPI_Group_compare(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Group_compare");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::groups::group_compare(group1, group2, Out::new(result_)) };
+    let result = unsafe { weft_mpi::communicators::groups::group_compare(group1, group2, Out::new(result_)) };
     entry::finish_among(
         "MPI_Group_compare",
         result,
@@ -345,7 +370,8 @@ unsafe extern "C" fn PMPI_Group_difference(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Group_difference");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::groups::group_difference(group1, group2, Out::new(newgroup)) };
+    let result =
+        unsafe { weft_mpi::communicators::groups::group_difference(group1, group2, Out::new(newgroup)) };
     entry::finish_among(
         "MPI_Group_difference",
         result,
@@ -368,7 +394,8 @@ unsafe extern "C" fn PMPI_Group_excl(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Group_excl");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::groups::group_excl(group, n, In::new(ranks), Out::new(newgroup)) };
+    let result =
+        unsafe { weft_mpi::communicators::groups::group_excl(group, n, In::new(ranks), Out::new(newgroup)) };
     entry::finish("MPI_Group_excl", result, || Object::Group(group))
 }
 
@@ -376,7 +403,7 @@ unsafe extern "C" fn PMPI_Group_excl(
 unsafe extern "C" fn PMPI_Group_free(group: *mut abi::Group) -> c_int {
     let _errno = entry::begin(&"MPI_Group_free");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::groups::group_free(Out::new(group)) };
+    let result = unsafe { weft_mpi::communicators::groups::group_free(Out::new(group)) };
     entry::finish("MPI_Group_free", result, || Object::None)
 }
 
@@ -389,7 +416,11 @@ unsafe extern "C" fn PMPI_Group_from_session_pset(
     let _errno = entry::begin(&"MPI_Group_from_session_pset");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::sessions::group_from_session_pset(session, In::new(pset_name), Out::new(newgroup))
+        weft_mpi::environment::sessions::group_from_session_pset(
+            session,
+            In::new(pset_name),
+            Out::new(newgroup),
+        )
     };
     entry::finish("MPI_Group_from_session_pset", result, || Object::Session(session))
 }
@@ -403,7 +434,8 @@ unsafe extern "C" fn PMPI_Group_incl(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Group_incl");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::groups::group_incl(group, n, In::new(ranks), Out::new(newgroup)) };
+    let result =
+        unsafe { weft_mpi::communicators::groups::group_incl(group, n, In::new(ranks), Out::new(newgroup)) };
     entry::finish("MPI_Group_incl", result, || Object::Group(group))
 }
 
@@ -415,7 +447,8 @@ unsafe extern "C" fn PMPI_Group_intersection(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Group_intersection");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::groups::group_intersection(group1, group2, Out::new(newgroup)) };
+    let result =
+        unsafe { weft_mpi::communicators::groups::group_intersection(group1, group2, Out::new(newgroup)) };
     entry::finish_among(
         "MPI_Group_intersection",
         result,
@@ -438,7 +471,9 @@ unsafe extern "C" fn PMPI_Group_range_excl(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Group_range_excl");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::groups::group_range_excl(group, n, In::new(ranges), Out::new(newgroup)) };
+    let result = unsafe {
+        weft_mpi::communicators::groups::group_range_excl(group, n, In::new(ranges), Out::new(newgroup))
+    };
     entry::finish("MPI_Group_range_excl", result, || Object::Group(group))
 }
 
@@ -451,7 +486,9 @@ unsafe extern "C" fn PMPI_Group_range_incl(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Group_range_incl");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::groups::group_range_incl(group, n, In::new(ranges), Out::new(newgroup)) };
+    let result = unsafe {
+        weft_mpi::communicators::groups::group_range_incl(group, n, In::new(ranges), Out::new(newgroup))
+    };
     entry::finish("MPI_Group_range_incl", result, || Object::Group(group))
 }
 
@@ -459,7 +496,7 @@ unsafe extern "C" fn PMPI_Group_range_incl(
 unsafe extern "C" fn PMPI_Group_rank(group: abi::Group, rank: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Group_rank");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::groups::group_rank(group, Out::new(rank)) };
+    let result = unsafe { weft_mpi::communicators::groups::group_rank(group, Out::new(rank)) };
     entry::finish("MPI_Group_rank", result, || Object::Group(group))
 }
 
@@ -467,7 +504,7 @@ unsafe extern "C" fn PMPI_Group_rank(group: abi::Group, rank: *mut c_int) -> c_i
 unsafe extern "C" fn PMPI_Group_size(group: abi::Group, size: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Group_size");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::groups::group_size(group, Out::new(size)) };
+    let result = unsafe { weft_mpi::communicators::groups::group_size(group, Out::new(size)) };
     entry::finish("MPI_Group_size", result, || Object::Group(group))
 }
 
@@ -482,7 +519,13 @@ unsafe extern "C" fn PMPI_Group_translate_ranks(
     let _errno = entry::begin(&"MPI_Group_translate_ranks");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::groups::group_translate_ranks(group1, n, In::new(ranks1), group2, Out::new(ranks2))
+        weft_mpi::communicators::groups::group_translate_ranks(
+            group1,
+            n,
+            In::new(ranks1),
+            group2,
+            Out::new(ranks2),
+        )
     };
     entry::finish_among(
         "MPI_Group_translate_ranks",
@@ -505,7 +548,7 @@ unsafe extern "C" fn PMPI_Group_union(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Group_union");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::groups::group_union(group1, group2, Out::new(newgroup)) };
+    let result = unsafe { weft_mpi::communicators::groups::group_union(group1, group2, Out::new(newgroup)) };
     entry::finish_among(
         "MPI_Group_union",
         result,
@@ -531,7 +574,7 @@ unsafe extern "C" fn PMPI_Intercomm_create(
     let _errno = entry::begin_with(&"MPI_Intercomm_create", [local_comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::intercommunicators::intercomm_create(
+        weft_mpi::communicators::intercommunicators::intercomm_create(
             local_comm,
             local_leader,
             peer_comm,
@@ -567,7 +610,7 @@ unsafe extern "C" fn PMPI_Intercomm_create_from_groups(
     let _errno = entry::begin(&"MPI_Intercomm_create_from_groups");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::from_groups::intercomm_create_from_groups(
+        weft_mpi::communicators::from_groups::intercomm_create_from_groups(
             local_group,
             local_leader,
             remote_group,
@@ -581,7 +624,7 @@ unsafe extern "C" fn PMPI_Intercomm_create_from_groups(
     entry::finish_among(
         "MPI_Intercomm_create_from_groups",
         result,
-        || Object::Argument(errhandler, weft_mpi::errors::HandlerKind::Communicator),
+        || Object::Argument(errhandler, weft_mpi::errors::handling::HandlerKind::Communicator),
         || {
             [
                 (Subject::Handle(Kind::Group), "local_group", local_group.0 as i64),
@@ -599,8 +642,9 @@ unsafe extern "C" fn PMPI_Intercomm_merge(
 ) -> c_int {
     let _errno = entry::begin_with(&"MPI_Intercomm_merge", [intercomm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::intercommunicators::intercomm_merge(intercomm, high, Out::new(newintracomm)) };
+    let result = unsafe {
+        weft_mpi::communicators::intercommunicators::intercomm_merge(intercomm, high, Out::new(newintracomm))
+    };
     entry::finish("MPI_Intercomm_merge", result, || Object::Communicator(intercomm))
 }
 
@@ -614,7 +658,7 @@ unsafe extern "C" fn PMPI_Type_create_keyval(
     let _errno = entry::begin(&"MPI_Type_create_keyval");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::type_attributes::type_create_keyval(
+        weft_mpi::attributes::type_attributes::type_create_keyval(
             type_copy_attr_fn,
             type_delete_attr_fn,
             Out::new(type_keyval),
@@ -627,7 +671,7 @@ unsafe extern "C" fn PMPI_Type_create_keyval(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Type_delete_attr(datatype: Datatype, type_keyval: c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Type_delete_attr");
-    let result = weft_mpi::type_attributes::type_delete_attr(datatype, type_keyval);
+    let result = weft_mpi::attributes::type_attributes::type_delete_attr(datatype, type_keyval);
     entry::finish("MPI_Type_delete_attr", result, || Object::None)
 }
 
@@ -635,7 +679,7 @@ unsafe extern "C" fn PMPI_Type_delete_attr(datatype: Datatype, type_keyval: c_in
 unsafe extern "C" fn PMPI_Type_free_keyval(type_keyval: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Type_free_keyval");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::type_attributes::type_free_keyval(Out::new(type_keyval)) };
+    let result = unsafe { weft_mpi::attributes::type_attributes::type_free_keyval(Out::new(type_keyval)) };
     entry::finish("MPI_Type_free_keyval", result, || Object::None)
 }
 
@@ -649,7 +693,12 @@ unsafe extern "C" fn PMPI_Type_get_attr(
     let _errno = entry::begin(&"MPI_Type_get_attr");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::type_attributes::type_get_attr(datatype, type_keyval, attribute_val, Out::new(flag))
+        weft_mpi::attributes::type_attributes::type_get_attr(
+            datatype,
+            type_keyval,
+            attribute_val,
+            Out::new(flag),
+        )
     };
     entry::finish("MPI_Type_get_attr", result, || Object::None)
 }
@@ -662,8 +711,9 @@ unsafe extern "C" fn PMPI_Type_get_name(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Type_get_name");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::datatypes::type_get_name(datatype, Out::new(type_name), Out::new(resultlen)) };
+    let result = unsafe {
+        weft_mpi::datatypes::datatype::type_get_name(datatype, Out::new(type_name), Out::new(resultlen))
+    };
     entry::finish("MPI_Type_get_name", result, || Object::None)
 }
 
@@ -674,7 +724,7 @@ unsafe extern "C" fn PMPI_Type_set_attr(
     attribute_val: *mut c_void,
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Type_set_attr");
-    let result = weft_mpi::type_attributes::type_set_attr(datatype, type_keyval, attribute_val);
+    let result = weft_mpi::attributes::type_attributes::type_set_attr(datatype, type_keyval, attribute_val);
     entry::finish("MPI_Type_set_attr", result, || Object::None)
 }
 
@@ -682,7 +732,7 @@ unsafe extern "C" fn PMPI_Type_set_attr(
 unsafe extern "C" fn PMPI_Type_set_name(datatype: Datatype, type_name: *const c_char) -> c_int {
     let _errno = entry::begin(&"MPI_Type_set_name");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::datatypes::type_set_name(datatype, In::new(type_name)) };
+    let result = unsafe { weft_mpi::datatypes::datatype::type_set_name(datatype, In::new(type_name)) };
     entry::finish("MPI_Type_set_name", result, || Object::None)
 }
 
@@ -696,7 +746,7 @@ unsafe extern "C" fn PMPI_Win_create_keyval(
     let _errno = entry::begin(&"MPI_Win_create_keyval");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::window_attributes::win_create_keyval(
+        weft_mpi::attributes::window_attributes::win_create_keyval(
             win_copy_attr_fn,
             win_delete_attr_fn,
             Out::new(win_keyval),
@@ -709,7 +759,7 @@ unsafe extern "C" fn PMPI_Win_create_keyval(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_delete_attr(win: abi::Win, win_keyval: c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Win_delete_attr");
-    let result = weft_mpi::window_attributes::win_delete_attr(win, win_keyval);
+    let result = weft_mpi::attributes::window_attributes::win_delete_attr(win, win_keyval);
     entry::finish("MPI_Win_delete_attr", result, || Object::Window(win))
 }
 
@@ -717,7 +767,7 @@ unsafe extern "C" fn PMPI_Win_delete_attr(win: abi::Win, win_keyval: c_int) -> c
 unsafe extern "C" fn PMPI_Win_free_keyval(win_keyval: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Win_free_keyval");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::window_attributes::win_free_keyval(Out::new(win_keyval)) };
+    let result = unsafe { weft_mpi::attributes::window_attributes::win_free_keyval(Out::new(win_keyval)) };
     entry::finish("MPI_Win_free_keyval", result, || Object::None)
 }
 
@@ -730,8 +780,9 @@ unsafe extern "C" fn PMPI_Win_get_attr(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Win_get_attr");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::window_attributes::win_get_attr(win, win_keyval, attribute_val, Out::new(flag)) };
+    let result = unsafe {
+        weft_mpi::attributes::window_attributes::win_get_attr(win, win_keyval, attribute_val, Out::new(flag))
+    };
     entry::finish("MPI_Win_get_attr", result, || Object::Window(win))
 }
 
@@ -739,8 +790,9 @@ unsafe extern "C" fn PMPI_Win_get_attr(
 unsafe extern "C" fn PMPI_Win_get_name(win: abi::Win, win_name: *mut c_char, resultlen: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Win_get_name");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::window_attributes::win_get_name(win, Out::new(win_name), Out::new(resultlen)) };
+    let result = unsafe {
+        weft_mpi::attributes::window_attributes::win_get_name(win, Out::new(win_name), Out::new(resultlen))
+    };
     entry::finish("MPI_Win_get_name", result, || Object::Window(win))
 }
 
@@ -751,7 +803,7 @@ unsafe extern "C" fn PMPI_Win_set_attr(
     attribute_val: *mut c_void,
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Win_set_attr");
-    let result = weft_mpi::window_attributes::win_set_attr(win, win_keyval, attribute_val);
+    let result = weft_mpi::attributes::window_attributes::win_set_attr(win, win_keyval, attribute_val);
     entry::finish("MPI_Win_set_attr", result, || Object::Window(win))
 }
 
@@ -759,7 +811,7 @@ unsafe extern "C" fn PMPI_Win_set_attr(
 unsafe extern "C" fn PMPI_Win_set_name(win: abi::Win, win_name: *const c_char) -> c_int {
     let _errno = entry::begin(&"MPI_Win_set_name");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::window_attributes::win_set_name(win, In::new(win_name)) };
+    let result = unsafe { weft_mpi::attributes::window_attributes::win_set_name(win, In::new(win_name)) };
     entry::finish("MPI_Win_set_name", result, || Object::Window(win))
 }
 

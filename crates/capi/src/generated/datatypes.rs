@@ -31,7 +31,7 @@ unsafe extern "C" fn PMPI_Aint_diff(addr1: Aint, addr2: Aint) -> Aint {
 unsafe extern "C" fn PMPI_Get_address(location: *const c_void, address: *mut Aint) -> c_int {
     let _errno = entry::begin(&"MPI_Get_address");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::datatypes::get_address(location, Out::new(address)) };
+    let result = unsafe { weft_mpi::datatypes::datatype::get_address(location, Out::new(address)) };
     entry::finish("MPI_Get_address", result, || Object::None)
 }
 
@@ -44,7 +44,7 @@ unsafe extern "C" fn PMPI_Get_elements(
     let _errno = entry::begin(&"MPI_Get_elements");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::get_elements(In::new(status), datatype, CountOut::Int(Out::new(count)))
+        weft_mpi::datatypes::datatype::get_elements(In::new(status), datatype, CountOut::Int(Out::new(count)))
     };
     entry::finish("MPI_Get_elements", result, || Object::None)
 }
@@ -58,7 +58,11 @@ unsafe extern "C" fn PMPI_Get_elements_c(
     let _errno = entry::begin(&"MPI_Get_elements_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::get_elements(In::new(status), datatype, CountOut::Count(Out::new(count)))
+        weft_mpi::datatypes::datatype::get_elements(
+            In::new(status),
+            datatype,
+            CountOut::Count(Out::new(count)),
+        )
     };
     entry::finish("MPI_Get_elements_c", result, || Object::None)
 }
@@ -76,7 +80,7 @@ unsafe extern "C" fn PMPI_Pack(
     let _errno = entry::begin(&"MPI_Pack");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::packing::pack(
+        weft_mpi::datatypes::packing::pack(
             inbuf,
             Count::from(incount),
             datatype,
@@ -102,7 +106,7 @@ unsafe extern "C" fn PMPI_Pack_c(
     let _errno = entry::begin(&"MPI_Pack_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::packing::pack(
+        weft_mpi::datatypes::packing::pack(
             inbuf,
             incount,
             datatype,
@@ -128,7 +132,7 @@ unsafe extern "C" fn PMPI_Pack_external(
     let _errno = entry::begin(&"MPI_Pack_external");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::packing::pack_external(
+        weft_mpi::datatypes::packing::pack_external(
             In::new(datarep),
             inbuf,
             Count::from(incount),
@@ -154,7 +158,7 @@ unsafe extern "C" fn PMPI_Pack_external_c(
     let _errno = entry::begin(&"MPI_Pack_external_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::packing::pack_external(
+        weft_mpi::datatypes::packing::pack_external(
             In::new(datarep),
             inbuf,
             incount,
@@ -177,7 +181,7 @@ unsafe extern "C" fn PMPI_Pack_external_size(
     let _errno = entry::begin(&"MPI_Pack_external_size");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::packing::pack_external_size(
+        weft_mpi::datatypes::packing::pack_external_size(
             In::new(datarep),
             Count::from(incount),
             datatype,
@@ -197,7 +201,7 @@ unsafe extern "C" fn PMPI_Pack_external_size_c(
     let _errno = entry::begin(&"MPI_Pack_external_size_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::packing::pack_external_size(
+        weft_mpi::datatypes::packing::pack_external_size(
             In::new(datarep),
             incount,
             datatype,
@@ -217,7 +221,12 @@ unsafe extern "C" fn PMPI_Pack_size(
     let _errno = entry::begin(&"MPI_Pack_size");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::packing::pack_size(Count::from(incount), datatype, comm, CountOut::Int(Out::new(size)))
+        weft_mpi::datatypes::packing::pack_size(
+            Count::from(incount),
+            datatype,
+            comm,
+            CountOut::Int(Out::new(size)),
+        )
     };
     entry::finish("MPI_Pack_size", result, || Object::Communicator(comm))
 }
@@ -231,8 +240,9 @@ unsafe extern "C" fn PMPI_Pack_size_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Pack_size_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::packing::pack_size(incount, datatype, comm, CountOut::Count(Out::new(size))) };
+    let result = unsafe {
+        weft_mpi::datatypes::packing::pack_size(incount, datatype, comm, CountOut::Count(Out::new(size)))
+    };
     entry::finish("MPI_Pack_size_c", result, || Object::Communicator(comm))
 }
 
@@ -240,7 +250,7 @@ unsafe extern "C" fn PMPI_Pack_size_c(
 unsafe extern "C" fn PMPI_Type_commit(datatype: *mut Datatype) -> c_int {
     let _errno = entry::begin(&"MPI_Type_commit");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::datatypes::type_commit(Out::new(datatype)) };
+    let result = unsafe { weft_mpi::datatypes::datatype::type_commit(Out::new(datatype)) };
     entry::finish("MPI_Type_commit", result, || Object::None)
 }
 
@@ -248,8 +258,9 @@ unsafe extern "C" fn PMPI_Type_commit(datatype: *mut Datatype) -> c_int {
 unsafe extern "C" fn PMPI_Type_contiguous(count: c_int, oldtype: Datatype, newtype: *mut Datatype) -> c_int {
     let _errno = entry::begin(&"MPI_Type_contiguous");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::datatypes::type_contiguous(Count::from(count), oldtype, Out::new(newtype)) };
+    let result = unsafe {
+        weft_mpi::datatypes::datatype::type_contiguous(Count::from(count), oldtype, Out::new(newtype))
+    };
     entry::finish("MPI_Type_contiguous", result, || Object::None)
 }
 
@@ -261,7 +272,8 @@ unsafe extern "C" fn PMPI_Type_contiguous_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Type_contiguous_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::datatypes::type_contiguous_c(count, oldtype, Out::new(newtype)) };
+    let result =
+        unsafe { weft_mpi::datatypes::datatype::type_contiguous_c(count, oldtype, Out::new(newtype)) };
     entry::finish("MPI_Type_contiguous_c", result, || Object::None)
 }
 
@@ -281,7 +293,7 @@ unsafe extern "C" fn PMPI_Type_create_darray(
     let _errno = entry::begin(&"MPI_Type_create_darray");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::type_create_darray(
+        weft_mpi::datatypes::datatype::type_create_darray(
             size,
             rank,
             ndims,
@@ -313,7 +325,7 @@ unsafe extern "C" fn PMPI_Type_create_darray_c(
     let _errno = entry::begin(&"MPI_Type_create_darray_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::type_create_darray(
+        weft_mpi::datatypes::datatype::type_create_darray(
             size,
             rank,
             ndims,
@@ -340,7 +352,7 @@ unsafe extern "C" fn PMPI_Type_create_hindexed(
     let _errno = entry::begin(&"MPI_Type_create_hindexed");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::type_create_hindexed(
+        weft_mpi::datatypes::datatype::type_create_hindexed(
             Count::from(count),
             Counts::Int(In::new(array_of_blocklengths)),
             Counts::Aint(In::new(array_of_displacements)),
@@ -362,7 +374,7 @@ unsafe extern "C" fn PMPI_Type_create_hindexed_c(
     let _errno = entry::begin(&"MPI_Type_create_hindexed_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::type_create_hindexed(
+        weft_mpi::datatypes::datatype::type_create_hindexed(
             count,
             Counts::Count(In::new(array_of_blocklengths)),
             Counts::Count(In::new(array_of_displacements)),
@@ -384,7 +396,7 @@ unsafe extern "C" fn PMPI_Type_create_hindexed_block(
     let _errno = entry::begin(&"MPI_Type_create_hindexed_block");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::type_create_hindexed_block(
+        weft_mpi::datatypes::datatype::type_create_hindexed_block(
             Count::from(count),
             Count::from(blocklength),
             Counts::Aint(In::new(array_of_displacements)),
@@ -411,7 +423,7 @@ unsafe extern "C" fn PMPI_Type_create_hindexed_block_c(
     let _errno = entry::begin(&"MPI_Type_create_hindexed_block_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::type_create_hindexed_block(
+        weft_mpi::datatypes::datatype::type_create_hindexed_block(
             count,
             blocklength,
             Counts::Count(In::new(array_of_displacements)),
@@ -438,7 +450,7 @@ unsafe extern "C" fn PMPI_Type_create_hvector(
     let _errno = entry::begin(&"MPI_Type_create_hvector");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::type_create_hvector(
+        weft_mpi::datatypes::datatype::type_create_hvector(
             Count::from(count),
             Count::from(blocklength),
             stride as Count,
@@ -465,7 +477,13 @@ unsafe extern "C" fn PMPI_Type_create_hvector_c(
     let _errno = entry::begin(&"MPI_Type_create_hvector_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::type_create_hvector_c(count, blocklength, stride, oldtype, Out::new(newtype))
+        weft_mpi::datatypes::datatype::type_create_hvector_c(
+            count,
+            blocklength,
+            stride,
+            oldtype,
+            Out::new(newtype),
+        )
     };
     entry::finish_among(
         "MPI_Type_create_hvector_c",
@@ -486,7 +504,7 @@ unsafe extern "C" fn PMPI_Type_create_indexed_block(
     let _errno = entry::begin(&"MPI_Type_create_indexed_block");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::type_create_indexed_block(
+        weft_mpi::datatypes::datatype::type_create_indexed_block(
             Count::from(count),
             Count::from(blocklength),
             Counts::Int(In::new(array_of_displacements)),
@@ -513,7 +531,7 @@ unsafe extern "C" fn PMPI_Type_create_indexed_block_c(
     let _errno = entry::begin(&"MPI_Type_create_indexed_block_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::type_create_indexed_block(
+        weft_mpi::datatypes::datatype::type_create_indexed_block(
             count,
             blocklength,
             Counts::Count(In::new(array_of_displacements)),
@@ -539,7 +557,12 @@ unsafe extern "C" fn PMPI_Type_create_resized(
     let _errno = entry::begin(&"MPI_Type_create_resized");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::type_create_resized(oldtype, lb as Count, extent as Count, Out::new(newtype))
+        weft_mpi::datatypes::datatype::type_create_resized(
+            oldtype,
+            lb as Count,
+            extent as Count,
+            Out::new(newtype),
+        )
     };
     entry::finish("MPI_Type_create_resized", result, || Object::None)
 }
@@ -553,8 +576,9 @@ unsafe extern "C" fn PMPI_Type_create_resized_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Type_create_resized_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::datatypes::type_create_resized_c(oldtype, lb, extent, Out::new(newtype)) };
+    let result = unsafe {
+        weft_mpi::datatypes::datatype::type_create_resized_c(oldtype, lb, extent, Out::new(newtype))
+    };
     entry::finish("MPI_Type_create_resized_c", result, || Object::None)
 }
 
@@ -569,7 +593,7 @@ unsafe extern "C" fn PMPI_Type_create_struct(
     let _errno = entry::begin(&"MPI_Type_create_struct");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::type_create_struct(
+        weft_mpi::datatypes::datatype::type_create_struct(
             Count::from(count),
             Counts::Int(In::new(array_of_blocklengths)),
             Counts::Aint(In::new(array_of_displacements)),
@@ -591,7 +615,7 @@ unsafe extern "C" fn PMPI_Type_create_struct_c(
     let _errno = entry::begin(&"MPI_Type_create_struct_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::type_create_struct(
+        weft_mpi::datatypes::datatype::type_create_struct(
             count,
             Counts::Count(In::new(array_of_blocklengths)),
             Counts::Count(In::new(array_of_displacements)),
@@ -615,7 +639,7 @@ unsafe extern "C" fn PMPI_Type_create_subarray(
     let _errno = entry::begin(&"MPI_Type_create_subarray");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::type_create_subarray(
+        weft_mpi::datatypes::datatype::type_create_subarray(
             ndims,
             Counts::Int(In::new(array_of_sizes)),
             Counts::Int(In::new(array_of_subsizes)),
@@ -641,7 +665,7 @@ unsafe extern "C" fn PMPI_Type_create_subarray_c(
     let _errno = entry::begin(&"MPI_Type_create_subarray_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::type_create_subarray(
+        weft_mpi::datatypes::datatype::type_create_subarray(
             ndims,
             Counts::Count(In::new(array_of_sizes)),
             Counts::Count(In::new(array_of_subsizes)),
@@ -658,7 +682,7 @@ unsafe extern "C" fn PMPI_Type_create_subarray_c(
 unsafe extern "C" fn PMPI_Type_dup(oldtype: Datatype, newtype: *mut Datatype) -> c_int {
     let _errno = entry::begin(&"MPI_Type_dup");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::datatypes::type_dup(oldtype, Out::new(newtype)) };
+    let result = unsafe { weft_mpi::datatypes::datatype::type_dup(oldtype, Out::new(newtype)) };
     entry::finish("MPI_Type_dup", result, || Object::None)
 }
 
@@ -666,7 +690,7 @@ unsafe extern "C" fn PMPI_Type_dup(oldtype: Datatype, newtype: *mut Datatype) ->
 unsafe extern "C" fn PMPI_Type_free(datatype: *mut Datatype) -> c_int {
     let _errno = entry::begin(&"MPI_Type_free");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::datatypes::type_free(Out::new(datatype)) };
+    let result = unsafe { weft_mpi::datatypes::datatype::type_free(Out::new(datatype)) };
     entry::finish("MPI_Type_free", result, || Object::None)
 }
 
@@ -683,7 +707,7 @@ unsafe extern "C" fn PMPI_Type_get_contents(
     let _errno = entry::begin(&"MPI_Type_get_contents");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::type_get_contents(
+        weft_mpi::datatypes::datatype::type_get_contents(
             datatype,
             Count::from(max_integers),
             Count::from(max_addresses),
@@ -713,7 +737,7 @@ unsafe extern "C" fn PMPI_Type_get_contents_c(
     let _errno = entry::begin(&"MPI_Type_get_contents_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::type_get_contents(
+        weft_mpi::datatypes::datatype::type_get_contents(
             datatype,
             max_integers,
             max_addresses,
@@ -739,7 +763,7 @@ unsafe extern "C" fn PMPI_Type_get_envelope(
     let _errno = entry::begin(&"MPI_Type_get_envelope");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::type_get_envelope(
+        weft_mpi::datatypes::datatype::type_get_envelope(
             datatype,
             CountOut::Int(Out::new(num_integers)),
             CountOut::Int(Out::new(num_addresses)),
@@ -763,7 +787,7 @@ unsafe extern "C" fn PMPI_Type_get_envelope_c(
     let _errno = entry::begin(&"MPI_Type_get_envelope_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::type_get_envelope(
+        weft_mpi::datatypes::datatype::type_get_envelope(
             datatype,
             CountOut::Count(Out::new(num_integers)),
             CountOut::Count(Out::new(num_addresses)),
@@ -780,7 +804,7 @@ unsafe extern "C" fn PMPI_Type_get_extent(datatype: Datatype, lb: *mut Aint, ext
     let _errno = entry::begin(&"MPI_Type_get_extent");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::type_get_extent(
+        weft_mpi::datatypes::datatype::type_get_extent(
             datatype,
             CountOut::Aint(Out::new(lb)),
             CountOut::Aint(Out::new(extent)),
@@ -794,7 +818,7 @@ unsafe extern "C" fn PMPI_Type_get_extent_c(datatype: Datatype, lb: *mut Count, 
     let _errno = entry::begin(&"MPI_Type_get_extent_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::type_get_extent(
+        weft_mpi::datatypes::datatype::type_get_extent(
             datatype,
             CountOut::Count(Out::new(lb)),
             CountOut::Count(Out::new(extent)),
@@ -812,7 +836,7 @@ unsafe extern "C" fn PMPI_Type_get_true_extent(
     let _errno = entry::begin(&"MPI_Type_get_true_extent");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::type_get_true_extent(
+        weft_mpi::datatypes::datatype::type_get_true_extent(
             datatype,
             CountOut::Aint(Out::new(true_lb)),
             CountOut::Aint(Out::new(true_extent)),
@@ -830,7 +854,7 @@ unsafe extern "C" fn PMPI_Type_get_true_extent_c(
     let _errno = entry::begin(&"MPI_Type_get_true_extent_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::type_get_true_extent(
+        weft_mpi::datatypes::datatype::type_get_true_extent(
             datatype,
             CountOut::Count(Out::new(true_lb)),
             CountOut::Count(Out::new(true_extent)),
@@ -850,7 +874,7 @@ unsafe extern "C" fn PMPI_Type_indexed(
     let _errno = entry::begin(&"MPI_Type_indexed");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::type_indexed(
+        weft_mpi::datatypes::datatype::type_indexed(
             Count::from(count),
             Counts::Int(In::new(array_of_blocklengths)),
             Counts::Int(In::new(array_of_displacements)),
@@ -872,7 +896,7 @@ unsafe extern "C" fn PMPI_Type_indexed_c(
     let _errno = entry::begin(&"MPI_Type_indexed_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::type_indexed(
+        weft_mpi::datatypes::datatype::type_indexed(
             count,
             Counts::Count(In::new(array_of_blocklengths)),
             Counts::Count(In::new(array_of_displacements)),
@@ -887,7 +911,7 @@ unsafe extern "C" fn PMPI_Type_indexed_c(
 unsafe extern "C" fn PMPI_Type_size(datatype: Datatype, size: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Type_size");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::datatypes::type_size(datatype, CountOut::Int(Out::new(size))) };
+    let result = unsafe { weft_mpi::datatypes::datatype::type_size(datatype, CountOut::Int(Out::new(size))) };
     entry::finish("MPI_Type_size", result, || Object::None)
 }
 
@@ -895,7 +919,8 @@ unsafe extern "C" fn PMPI_Type_size(datatype: Datatype, size: *mut c_int) -> c_i
 unsafe extern "C" fn PMPI_Type_size_c(datatype: Datatype, size: *mut Count) -> c_int {
     let _errno = entry::begin(&"MPI_Type_size_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::datatypes::type_size(datatype, CountOut::Count(Out::new(size))) };
+    let result =
+        unsafe { weft_mpi::datatypes::datatype::type_size(datatype, CountOut::Count(Out::new(size))) };
     entry::finish("MPI_Type_size_c", result, || Object::None)
 }
 
@@ -910,7 +935,7 @@ unsafe extern "C" fn PMPI_Type_vector(
     let _errno = entry::begin(&"MPI_Type_vector");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::type_vector(
+        weft_mpi::datatypes::datatype::type_vector(
             Count::from(count),
             Count::from(blocklength),
             Count::from(stride),
@@ -942,8 +967,9 @@ unsafe extern "C" fn PMPI_Type_vector_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Type_vector_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::datatypes::type_vector_c(count, blocklength, stride, oldtype, Out::new(newtype)) };
+    let result = unsafe {
+        weft_mpi::datatypes::datatype::type_vector_c(count, blocklength, stride, oldtype, Out::new(newtype))
+    };
     entry::finish_among(
         "MPI_Type_vector_c",
         result,
@@ -971,7 +997,7 @@ unsafe extern "C" fn PMPI_Unpack(
     let _errno = entry::begin(&"MPI_Unpack");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::packing::unpack(
+        weft_mpi::datatypes::packing::unpack(
             inbuf,
             Count::from(insize),
             CountOut::Int(Out::new(position)),
@@ -997,7 +1023,7 @@ unsafe extern "C" fn PMPI_Unpack_c(
     let _errno = entry::begin(&"MPI_Unpack_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::packing::unpack(
+        weft_mpi::datatypes::packing::unpack(
             inbuf,
             insize,
             CountOut::Count(Out::new(position)),
@@ -1023,7 +1049,7 @@ unsafe extern "C" fn PMPI_Unpack_external(
     let _errno = entry::begin(&"MPI_Unpack_external");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::packing::unpack_external(
+        weft_mpi::datatypes::packing::unpack_external(
             In::new(datarep),
             inbuf,
             insize as Count,
@@ -1049,7 +1075,7 @@ unsafe extern "C" fn PMPI_Unpack_external_c(
     let _errno = entry::begin(&"MPI_Unpack_external_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::packing::unpack_external(
+        weft_mpi::datatypes::packing::unpack_external(
             In::new(datarep),
             inbuf,
             insize,

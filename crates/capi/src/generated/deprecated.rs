@@ -20,7 +20,7 @@ use weft_base::handle::Kind;
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Attr_delete(comm: abi::Comm, keyval: c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Attr_delete");
-    let result = weft_mpi::attributes::attr_delete(comm, keyval);
+    let result = weft_mpi::attributes::communicator_attributes::attr_delete(comm, keyval);
     entry::finish("MPI_Attr_delete", result, || Object::Communicator(comm))
 }
 
@@ -33,14 +33,16 @@ unsafe extern "C" fn PMPI_Attr_get(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Attr_get");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::attributes::attr_get(comm, keyval, attribute_val, Out::new(flag)) };
+    let result = unsafe {
+        weft_mpi::attributes::communicator_attributes::attr_get(comm, keyval, attribute_val, Out::new(flag))
+    };
     entry::finish("MPI_Attr_get", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Attr_put(comm: abi::Comm, keyval: c_int, attribute_val: *mut c_void) -> c_int {
     let _errno = entry::begin(&"MPI_Attr_put");
-    let result = weft_mpi::attributes::attr_put(comm, keyval, attribute_val);
+    let result = weft_mpi::attributes::communicator_attributes::attr_put(comm, keyval, attribute_val);
     entry::finish("MPI_Attr_put", result, || Object::Communicator(comm))
 }
 
@@ -52,7 +54,8 @@ unsafe extern "C" fn PMPI_Get_elements_x(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Get_elements_x");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::datatypes::get_elements_x(In::new(status), datatype, Out::new(count)) };
+    let result =
+        unsafe { weft_mpi::datatypes::datatype::get_elements_x(In::new(status), datatype, Out::new(count)) };
     entry::finish("MPI_Get_elements_x", result, || Object::None)
 }
 
@@ -66,8 +69,9 @@ unsafe extern "C" fn PMPI_Info_get(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Info_get");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::info::info_get(info, In::new(key), valuelen, Out::new(value), Out::new(flag)) };
+    let result = unsafe {
+        weft_mpi::environment::info::info_get(info, In::new(key), valuelen, Out::new(value), Out::new(flag))
+    };
     entry::finish("MPI_Info_get", result, || Object::None)
 }
 
@@ -80,8 +84,9 @@ unsafe extern "C" fn PMPI_Info_get_valuelen(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Info_get_valuelen");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::info::info_get_valuelen(info, In::new(key), Out::new(valuelen), Out::new(flag)) };
+    let result = unsafe {
+        weft_mpi::environment::info::info_get_valuelen(info, In::new(key), Out::new(valuelen), Out::new(flag))
+    };
     entry::finish("MPI_Info_get_valuelen", result, || Object::None)
 }
 
@@ -94,8 +99,14 @@ unsafe extern "C" fn PMPI_Keyval_create(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Keyval_create");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::attributes::keyval_create(copy_fn, delete_fn, Out::new(keyval), extra_state) };
+    let result = unsafe {
+        weft_mpi::attributes::communicator_attributes::keyval_create(
+            copy_fn,
+            delete_fn,
+            Out::new(keyval),
+            extra_state,
+        )
+    };
     entry::finish("MPI_Keyval_create", result, || Object::None)
 }
 
@@ -103,7 +114,7 @@ unsafe extern "C" fn PMPI_Keyval_create(
 unsafe extern "C" fn PMPI_Keyval_free(keyval: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Keyval_free");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::attributes::keyval_free(Out::new(keyval)) };
+    let result = unsafe { weft_mpi::attributes::communicator_attributes::keyval_free(Out::new(keyval)) };
     entry::finish("MPI_Keyval_free", result, || Object::None)
 }
 
@@ -115,7 +126,8 @@ unsafe extern "C" fn PMPI_Status_set_elements_x(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Status_set_elements_x");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::datatypes::status_set_elements_x(Out::new(status), datatype, count) };
+    let result =
+        unsafe { weft_mpi::datatypes::datatype::status_set_elements_x(Out::new(status), datatype, count) };
     entry::finish("MPI_Status_set_elements_x", result, || Object::None)
 }
 
@@ -123,7 +135,8 @@ unsafe extern "C" fn PMPI_Status_set_elements_x(
 unsafe extern "C" fn PMPI_Type_get_extent_x(datatype: Datatype, lb: *mut Count, extent: *mut Count) -> c_int {
     let _errno = entry::begin(&"MPI_Type_get_extent_x");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::datatypes::type_get_extent_x(datatype, Out::new(lb), Out::new(extent)) };
+    let result =
+        unsafe { weft_mpi::datatypes::datatype::type_get_extent_x(datatype, Out::new(lb), Out::new(extent)) };
     entry::finish("MPI_Type_get_extent_x", result, || Object::None)
 }
 
@@ -136,7 +149,11 @@ unsafe extern "C" fn PMPI_Type_get_true_extent_x(
     let _errno = entry::begin(&"MPI_Type_get_true_extent_x");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::type_get_true_extent_x(datatype, Out::new(true_lb), Out::new(true_extent))
+        weft_mpi::datatypes::datatype::type_get_true_extent_x(
+            datatype,
+            Out::new(true_lb),
+            Out::new(true_extent),
+        )
     };
     entry::finish("MPI_Type_get_true_extent_x", result, || Object::None)
 }
@@ -145,7 +162,7 @@ unsafe extern "C" fn PMPI_Type_get_true_extent_x(
 unsafe extern "C" fn PMPI_Type_size_x(datatype: Datatype, size: *mut Count) -> c_int {
     let _errno = entry::begin(&"MPI_Type_size_x");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::datatypes::type_size_x(datatype, Out::new(size)) };
+    let result = unsafe { weft_mpi::datatypes::datatype::type_size_x(datatype, Out::new(size)) };
     entry::finish("MPI_Type_size_x", result, || Object::None)
 }
 

@@ -21,7 +21,7 @@ use weft_base::handle::Kind;
 unsafe extern "C" fn PMPI_Add_error_class(errorclass: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Add_error_class");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::errors::add_error_class(Out::new(errorclass)) };
+    let result = unsafe { weft_mpi::errors::handling::add_error_class(Out::new(errorclass)) };
     entry::finish("MPI_Add_error_class", result, || Object::None)
 }
 
@@ -29,7 +29,7 @@ unsafe extern "C" fn PMPI_Add_error_class(errorclass: *mut c_int) -> c_int {
 unsafe extern "C" fn PMPI_Add_error_code(errorclass: c_int, errorcode: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Add_error_code");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::errors::add_error_code(errorclass, Out::new(errorcode)) };
+    let result = unsafe { weft_mpi::errors::handling::add_error_code(errorclass, Out::new(errorcode)) };
     entry::finish("MPI_Add_error_code", result, || Object::None)
 }
 
@@ -37,21 +37,21 @@ unsafe extern "C" fn PMPI_Add_error_code(errorclass: c_int, errorcode: *mut c_in
 unsafe extern "C" fn PMPI_Add_error_string(errorcode: c_int, string: *const c_char) -> c_int {
     let _errno = entry::begin(&"MPI_Add_error_string");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::errors::add_error_string(errorcode, In::new(string)) };
+    let result = unsafe { weft_mpi::errors::handling::add_error_string(errorcode, In::new(string)) };
     entry::finish("MPI_Add_error_string", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Alloc_mem(size: Aint, info: abi::Info, baseptr: *mut c_void) -> c_int {
     let _errno = entry::begin(&"MPI_Alloc_mem");
-    let result = weft_mpi::memory::alloc_mem(size, info, baseptr);
+    let result = weft_mpi::environment::memory::alloc_mem(size, info, baseptr);
     entry::finish("MPI_Alloc_mem", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_call_errhandler(comm: abi::Comm, errorcode: c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Comm_call_errhandler");
-    let result = weft_mpi::errors::comm_call_errhandler(comm, errorcode);
+    let result = weft_mpi::errors::handling::comm_call_errhandler(comm, errorcode);
     entry::finish("MPI_Comm_call_errhandler", result, || Object::Communicator(comm))
 }
 
@@ -62,8 +62,9 @@ unsafe extern "C" fn PMPI_Comm_create_errhandler(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Comm_create_errhandler");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::errors::comm_create_errhandler(comm_errhandler_fn, Out::new(errhandler)) };
+    let result = unsafe {
+        weft_mpi::errors::handling::comm_create_errhandler(comm_errhandler_fn, Out::new(errhandler))
+    };
     entry::finish("MPI_Comm_create_errhandler", result, || Object::None)
 }
 
@@ -71,14 +72,14 @@ unsafe extern "C" fn PMPI_Comm_create_errhandler(
 unsafe extern "C" fn PMPI_Comm_get_errhandler(comm: abi::Comm, errhandler: *mut abi::Errhandler) -> c_int {
     let _errno = entry::begin(&"MPI_Comm_get_errhandler");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::errors::comm_get_errhandler(comm, Out::new(errhandler)) };
+    let result = unsafe { weft_mpi::errors::handling::comm_get_errhandler(comm, Out::new(errhandler)) };
     entry::finish("MPI_Comm_get_errhandler", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_set_errhandler(comm: abi::Comm, errhandler: abi::Errhandler) -> c_int {
     let _errno = entry::begin(&"MPI_Comm_set_errhandler");
-    let result = weft_mpi::errors::comm_set_errhandler(comm, errhandler);
+    let result = weft_mpi::errors::handling::comm_set_errhandler(comm, errhandler);
     entry::finish("MPI_Comm_set_errhandler", result, || Object::Communicator(comm))
 }
 
@@ -86,7 +87,7 @@ unsafe extern "C" fn PMPI_Comm_set_errhandler(comm: abi::Comm, errhandler: abi::
 unsafe extern "C" fn PMPI_Errhandler_free(errhandler: *mut abi::Errhandler) -> c_int {
     let _errno = entry::begin(&"MPI_Errhandler_free");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::errors::errhandler_free(Out::new(errhandler)) };
+    let result = unsafe { weft_mpi::errors::handling::errhandler_free(Out::new(errhandler)) };
     entry::finish("MPI_Errhandler_free", result, || Object::None)
 }
 
@@ -94,7 +95,7 @@ unsafe extern "C" fn PMPI_Errhandler_free(errhandler: *mut abi::Errhandler) -> c
 unsafe extern "C" fn PMPI_Error_class(errorcode: c_int, errorclass: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Error_class");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::errors::error_class(errorcode, Out::new(errorclass)) };
+    let result = unsafe { weft_mpi::errors::handling::error_class(errorcode, Out::new(errorclass)) };
     entry::finish("MPI_Error_class", result, || Object::None)
 }
 
@@ -106,14 +107,15 @@ unsafe extern "C" fn PMPI_Error_string(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Error_string");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::errors::error_string(errorcode, Out::new(string), Out::new(resultlen)) };
+    let result =
+        unsafe { weft_mpi::errors::handling::error_string(errorcode, Out::new(string), Out::new(resultlen)) };
     entry::finish("MPI_Error_string", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_call_errhandler(fh: abi::File, errorcode: c_int) -> c_int {
     let _errno = entry::begin(&"MPI_File_call_errhandler");
-    let result = weft_mpi::error_handlers::file_call_errhandler(fh, errorcode);
+    let result = weft_mpi::errors::handlers::file_call_errhandler(fh, errorcode);
     entry::finish("MPI_File_call_errhandler", result, || Object::File(fh))
 }
 
@@ -124,8 +126,9 @@ unsafe extern "C" fn PMPI_File_create_errhandler(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_File_create_errhandler");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::error_handlers::file_create_errhandler(file_errhandler_fn, Out::new(errhandler)) };
+    let result = unsafe {
+        weft_mpi::errors::handlers::file_create_errhandler(file_errhandler_fn, Out::new(errhandler))
+    };
     entry::finish("MPI_File_create_errhandler", result, || Object::None)
 }
 
@@ -133,21 +136,21 @@ unsafe extern "C" fn PMPI_File_create_errhandler(
 unsafe extern "C" fn PMPI_File_get_errhandler(file: abi::File, errhandler: *mut abi::Errhandler) -> c_int {
     let _errno = entry::begin(&"MPI_File_get_errhandler");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::error_handlers::file_get_errhandler(file, Out::new(errhandler)) };
+    let result = unsafe { weft_mpi::errors::handlers::file_get_errhandler(file, Out::new(errhandler)) };
     entry::finish("MPI_File_get_errhandler", result, || Object::File(file))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_set_errhandler(file: abi::File, errhandler: abi::Errhandler) -> c_int {
     let _errno = entry::begin(&"MPI_File_set_errhandler");
-    let result = weft_mpi::error_handlers::file_set_errhandler(file, errhandler);
+    let result = weft_mpi::errors::handlers::file_set_errhandler(file, errhandler);
     entry::finish("MPI_File_set_errhandler", result, || Object::File(file))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Free_mem(base: *mut c_void) -> c_int {
     let _errno = entry::begin(&"MPI_Free_mem");
-    let result = weft_mpi::memory::free_mem(base);
+    let result = weft_mpi::environment::memory::free_mem(base);
     entry::finish("MPI_Free_mem", result, || Object::None)
 }
 
@@ -155,7 +158,7 @@ unsafe extern "C" fn PMPI_Free_mem(base: *mut c_void) -> c_int {
 unsafe extern "C" fn PMPI_Get_hw_resource_info(hw_info: *mut abi::Info) -> c_int {
     let _errno = entry::begin(&"MPI_Get_hw_resource_info");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::resources::get_hw_resource_info(Out::new(hw_info)) };
+    let result = unsafe { weft_mpi::environment::resources::get_hw_resource_info(Out::new(hw_info)) };
     entry::finish("MPI_Get_hw_resource_info", result, || Object::None)
 }
 
@@ -163,8 +166,9 @@ unsafe extern "C" fn PMPI_Get_hw_resource_info(hw_info: *mut abi::Info) -> c_int
 unsafe extern "C" fn PMPI_Get_library_version(version: *mut c_char, resultlen: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Get_library_version");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::environment::get_library_version(Out::new(version), Out::new(resultlen)) };
+    let result = unsafe {
+        weft_mpi::environment::inquiries::get_library_version(Out::new(version), Out::new(resultlen))
+    };
     entry::finish("MPI_Get_library_version", result, || Object::None)
 }
 
@@ -172,7 +176,8 @@ unsafe extern "C" fn PMPI_Get_library_version(version: *mut c_char, resultlen: *
 unsafe extern "C" fn PMPI_Get_processor_name(name: *mut c_char, resultlen: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Get_processor_name");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::environment::get_processor_name(Out::new(name), Out::new(resultlen)) };
+    let result =
+        unsafe { weft_mpi::environment::inquiries::get_processor_name(Out::new(name), Out::new(resultlen)) };
     entry::finish("MPI_Get_processor_name", result, || Object::None)
 }
 
@@ -180,35 +185,36 @@ unsafe extern "C" fn PMPI_Get_processor_name(name: *mut c_char, resultlen: *mut 
 unsafe extern "C" fn PMPI_Get_version(version: *mut c_int, subversion: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Get_version");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::environment::get_version(Out::new(version), Out::new(subversion)) };
+    let result =
+        unsafe { weft_mpi::environment::inquiries::get_version(Out::new(version), Out::new(subversion)) };
     entry::finish("MPI_Get_version", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Remove_error_class(errorclass: c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Remove_error_class");
-    let result = weft_mpi::errors::remove_error_class(errorclass);
+    let result = weft_mpi::errors::handling::remove_error_class(errorclass);
     entry::finish("MPI_Remove_error_class", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Remove_error_code(errorcode: c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Remove_error_code");
-    let result = weft_mpi::errors::remove_error_code(errorcode);
+    let result = weft_mpi::errors::handling::remove_error_code(errorcode);
     entry::finish("MPI_Remove_error_code", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Remove_error_string(errorcode: c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Remove_error_string");
-    let result = weft_mpi::errors::remove_error_string(errorcode);
+    let result = weft_mpi::errors::handling::remove_error_string(errorcode);
     entry::finish("MPI_Remove_error_string", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Session_call_errhandler(session: abi::Session, errorcode: c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Session_call_errhandler");
-    let result = weft_mpi::error_handlers::session_call_errhandler(session, errorcode);
+    let result = weft_mpi::errors::handlers::session_call_errhandler(session, errorcode);
     entry::finish("MPI_Session_call_errhandler", result, || Object::Session(session))
 }
 
@@ -220,7 +226,7 @@ unsafe extern "C" fn PMPI_Session_create_errhandler(
     let _errno = entry::begin(&"MPI_Session_create_errhandler");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::error_handlers::session_create_errhandler(session_errhandler_fn, Out::new(errhandler))
+        weft_mpi::errors::handlers::session_create_errhandler(session_errhandler_fn, Out::new(errhandler))
     };
     entry::finish("MPI_Session_create_errhandler", result, || Object::None)
 }
@@ -232,7 +238,7 @@ unsafe extern "C" fn PMPI_Session_get_errhandler(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Session_get_errhandler");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::error_handlers::session_get_errhandler(session, Out::new(errhandler)) };
+    let result = unsafe { weft_mpi::errors::handlers::session_get_errhandler(session, Out::new(errhandler)) };
     entry::finish("MPI_Session_get_errhandler", result, || Object::Session(session))
 }
 
@@ -242,14 +248,14 @@ unsafe extern "C" fn PMPI_Session_set_errhandler(
     errhandler: abi::Errhandler,
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Session_set_errhandler");
-    let result = weft_mpi::error_handlers::session_set_errhandler(session, errhandler);
+    let result = weft_mpi::errors::handlers::session_set_errhandler(session, errhandler);
     entry::finish("MPI_Session_set_errhandler", result, || Object::Session(session))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_call_errhandler(win: abi::Win, errorcode: c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Win_call_errhandler");
-    let result = weft_mpi::error_handlers::win_call_errhandler(win, errorcode);
+    let result = weft_mpi::errors::handlers::win_call_errhandler(win, errorcode);
     entry::finish("MPI_Win_call_errhandler", result, || Object::Window(win))
 }
 
@@ -261,7 +267,7 @@ unsafe extern "C" fn PMPI_Win_create_errhandler(
     let _errno = entry::begin(&"MPI_Win_create_errhandler");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
-        unsafe { weft_mpi::error_handlers::win_create_errhandler(win_errhandler_fn, Out::new(errhandler)) };
+        unsafe { weft_mpi::errors::handlers::win_create_errhandler(win_errhandler_fn, Out::new(errhandler)) };
     entry::finish("MPI_Win_create_errhandler", result, || Object::None)
 }
 
@@ -269,25 +275,25 @@ unsafe extern "C" fn PMPI_Win_create_errhandler(
 unsafe extern "C" fn PMPI_Win_get_errhandler(win: abi::Win, errhandler: *mut abi::Errhandler) -> c_int {
     let _errno = entry::begin(&"MPI_Win_get_errhandler");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::error_handlers::win_get_errhandler(win, Out::new(errhandler)) };
+    let result = unsafe { weft_mpi::errors::handlers::win_get_errhandler(win, Out::new(errhandler)) };
     entry::finish("MPI_Win_get_errhandler", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_set_errhandler(win: abi::Win, errhandler: abi::Errhandler) -> c_int {
     let _errno = entry::begin(&"MPI_Win_set_errhandler");
-    let result = weft_mpi::error_handlers::win_set_errhandler(win, errhandler);
+    let result = weft_mpi::errors::handlers::win_set_errhandler(win, errhandler);
     entry::finish("MPI_Win_set_errhandler", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Wtick() -> f64 {
-    weft_mpi::environment::wtick()
+    weft_mpi::environment::inquiries::wtick()
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Wtime() -> f64 {
-    weft_mpi::environment::wtime()
+    weft_mpi::environment::inquiries::wtime()
 }
 
 entry::aliases! {

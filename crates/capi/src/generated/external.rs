@@ -20,7 +20,7 @@ use weft_base::handle::Kind;
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Grequest_complete(request: abi::Request) -> c_int {
     let _errno = entry::begin(&"MPI_Grequest_complete");
-    let result = weft_mpi::generalized::grequest_complete(request);
+    let result = weft_mpi::point_to_point::generalized::grequest_complete(request);
     entry::finish("MPI_Grequest_complete", result, || Object::None)
 }
 
@@ -35,7 +35,13 @@ unsafe extern "C" fn PMPI_Grequest_start(
     let _errno = entry::begin(&"MPI_Grequest_start");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::generalized::grequest_start(query_fn, free_fn, cancel_fn, extra_state, Out::new(request))
+        weft_mpi::point_to_point::generalized::grequest_start(
+            query_fn,
+            free_fn,
+            cancel_fn,
+            extra_state,
+            Out::new(request),
+        )
     };
     entry::finish("MPI_Grequest_start", result, || Object::None)
 }
@@ -44,7 +50,7 @@ unsafe extern "C" fn PMPI_Grequest_start(
 unsafe extern "C" fn PMPI_Status_set_cancelled(status: *mut Status, flag: c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Status_set_cancelled");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::statuses::status_set_cancelled(Out::new(status), flag) };
+    let result = unsafe { weft_mpi::point_to_point::statuses::status_set_cancelled(Out::new(status), flag) };
     entry::finish("MPI_Status_set_cancelled", result, || Object::None)
 }
 
@@ -56,8 +62,9 @@ unsafe extern "C" fn PMPI_Status_set_elements(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Status_set_elements");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::datatypes::status_set_elements(Out::new(status), datatype, Count::from(count)) };
+    let result = unsafe {
+        weft_mpi::datatypes::datatype::status_set_elements(Out::new(status), datatype, Count::from(count))
+    };
     entry::finish("MPI_Status_set_elements", result, || Object::None)
 }
 
@@ -69,7 +76,8 @@ unsafe extern "C" fn PMPI_Status_set_elements_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Status_set_elements_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::datatypes::status_set_elements(Out::new(status), datatype, count) };
+    let result =
+        unsafe { weft_mpi::datatypes::datatype::status_set_elements(Out::new(status), datatype, count) };
     entry::finish("MPI_Status_set_elements_c", result, || Object::None)
 }
 
@@ -77,7 +85,7 @@ unsafe extern "C" fn PMPI_Status_set_elements_c(
 unsafe extern "C" fn PMPI_Status_set_error(status: *mut Status, err: c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Status_set_error");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::statuses::status_set_error(Out::new(status), err) };
+    let result = unsafe { weft_mpi::point_to_point::statuses::status_set_error(Out::new(status), err) };
     entry::finish("MPI_Status_set_error", result, || Object::None)
 }
 
@@ -85,7 +93,7 @@ unsafe extern "C" fn PMPI_Status_set_error(status: *mut Status, err: c_int) -> c
 unsafe extern "C" fn PMPI_Status_set_source(status: *mut Status, source: c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Status_set_source");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::statuses::status_set_source(Out::new(status), source) };
+    let result = unsafe { weft_mpi::point_to_point::statuses::status_set_source(Out::new(status), source) };
     entry::finish("MPI_Status_set_source", result, || Object::None)
 }
 
@@ -93,7 +101,7 @@ unsafe extern "C" fn PMPI_Status_set_source(status: *mut Status, source: c_int) 
 unsafe extern "C" fn PMPI_Status_set_tag(status: *mut Status, tag: c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Status_set_tag");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::statuses::status_set_tag(Out::new(status), tag) };
+    let result = unsafe { weft_mpi::point_to_point::statuses::status_set_tag(Out::new(status), tag) };
     entry::finish("MPI_Status_set_tag", result, || Object::None)
 }
 

@@ -21,7 +21,7 @@ use weft_base::handle::Kind;
 unsafe extern "C" fn PMPI_Info_create(info: *mut abi::Info) -> c_int {
     let _errno = entry::begin(&"MPI_Info_create");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::info::info_create(Out::new(info)) };
+    let result = unsafe { weft_mpi::environment::info::info_create(Out::new(info)) };
     entry::finish("MPI_Info_create", result, || Object::None)
 }
 
@@ -33,7 +33,7 @@ unsafe extern "C" fn PMPI_Info_create_env(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Info_create_env");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::info::info_create_env(argc, In::new(argv), Out::new(info)) };
+    let result = unsafe { weft_mpi::environment::info::info_create_env(argc, In::new(argv), Out::new(info)) };
     entry::finish("MPI_Info_create_env", result, || Object::None)
 }
 
@@ -41,7 +41,7 @@ unsafe extern "C" fn PMPI_Info_create_env(
 unsafe extern "C" fn PMPI_Info_delete(info: abi::Info, key: *const c_char) -> c_int {
     let _errno = entry::begin(&"MPI_Info_delete");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::info::info_delete(info, In::new(key)) };
+    let result = unsafe { weft_mpi::environment::info::info_delete(info, In::new(key)) };
     entry::finish("MPI_Info_delete", result, || Object::None)
 }
 
@@ -49,7 +49,7 @@ unsafe extern "C" fn PMPI_Info_delete(info: abi::Info, key: *const c_char) -> c_
 unsafe extern "C" fn PMPI_Info_dup(info: abi::Info, newinfo: *mut abi::Info) -> c_int {
     let _errno = entry::begin(&"MPI_Info_dup");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::info::info_dup(info, Out::new(newinfo)) };
+    let result = unsafe { weft_mpi::environment::info::info_dup(info, Out::new(newinfo)) };
     entry::finish("MPI_Info_dup", result, || Object::None)
 }
 
@@ -57,7 +57,7 @@ unsafe extern "C" fn PMPI_Info_dup(info: abi::Info, newinfo: *mut abi::Info) -> 
 unsafe extern "C" fn PMPI_Info_free(info: *mut abi::Info) -> c_int {
     let _errno = entry::begin(&"MPI_Info_free");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::info::info_free(Out::new(info)) };
+    let result = unsafe { weft_mpi::environment::info::info_free(Out::new(info)) };
     entry::finish("MPI_Info_free", result, || Object::None)
 }
 
@@ -65,7 +65,7 @@ unsafe extern "C" fn PMPI_Info_free(info: *mut abi::Info) -> c_int {
 unsafe extern "C" fn PMPI_Info_get_nkeys(info: abi::Info, nkeys: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Info_get_nkeys");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::info::info_get_nkeys(info, Out::new(nkeys)) };
+    let result = unsafe { weft_mpi::environment::info::info_get_nkeys(info, Out::new(nkeys)) };
     entry::finish("MPI_Info_get_nkeys", result, || Object::None)
 }
 
@@ -73,7 +73,7 @@ unsafe extern "C" fn PMPI_Info_get_nkeys(info: abi::Info, nkeys: *mut c_int) -> 
 unsafe extern "C" fn PMPI_Info_get_nthkey(info: abi::Info, n: c_int, key: *mut c_char) -> c_int {
     let _errno = entry::begin(&"MPI_Info_get_nthkey");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::info::info_get_nthkey(info, n, Out::new(key)) };
+    let result = unsafe { weft_mpi::environment::info::info_get_nthkey(info, n, Out::new(key)) };
     entry::finish("MPI_Info_get_nthkey", result, || Object::None)
 }
 
@@ -88,7 +88,13 @@ unsafe extern "C" fn PMPI_Info_get_string(
     let _errno = entry::begin(&"MPI_Info_get_string");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::info::info_get_string(info, In::new(key), Out::new(buflen), Out::new(value), Out::new(flag))
+        weft_mpi::environment::info::info_get_string(
+            info,
+            In::new(key),
+            Out::new(buflen),
+            Out::new(value),
+            Out::new(flag),
+        )
     };
     entry::finish("MPI_Info_get_string", result, || Object::None)
 }
@@ -97,7 +103,7 @@ unsafe extern "C" fn PMPI_Info_get_string(
 unsafe extern "C" fn PMPI_Info_set(info: abi::Info, key: *const c_char, value: *const c_char) -> c_int {
     let _errno = entry::begin(&"MPI_Info_set");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::info::info_set(info, In::new(key), In::new(value)) };
+    let result = unsafe { weft_mpi::environment::info::info_set(info, In::new(key), In::new(value)) };
     entry::finish("MPI_Info_set", result, || Object::None)
 }
 

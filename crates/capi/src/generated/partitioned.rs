@@ -21,14 +21,15 @@ use weft_base::handle::Kind;
 unsafe extern "C" fn PMPI_Parrived(request: abi::Request, partition: c_int, flag: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Parrived");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::partitioned::parrived(request, partition, Out::new(flag)) };
+    let result =
+        unsafe { weft_mpi::point_to_point::partitioned::parrived(request, partition, Out::new(flag)) };
     entry::finish("MPI_Parrived", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Pready(partition: c_int, request: abi::Request) -> c_int {
     let _errno = entry::begin(&"MPI_Pready");
-    let result = weft_mpi::partitioned::pready(partition, request);
+    let result = weft_mpi::point_to_point::partitioned::pready(partition, request);
     entry::finish("MPI_Pready", result, || Object::None)
 }
 
@@ -40,7 +41,9 @@ unsafe extern "C" fn PMPI_Pready_list(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Pready_list");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::partitioned::pready_list(length, In::new(array_of_partitions), request) };
+    let result = unsafe {
+        weft_mpi::point_to_point::partitioned::pready_list(length, In::new(array_of_partitions), request)
+    };
     entry::finish("MPI_Pready_list", result, || Object::None)
 }
 
@@ -51,7 +54,7 @@ unsafe extern "C" fn PMPI_Pready_range(
     request: abi::Request,
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Pready_range");
-    let result = weft_mpi::partitioned::pready_range(partition_low, partition_high, request);
+    let result = weft_mpi::point_to_point::partitioned::pready_range(partition_low, partition_high, request);
     entry::finish("MPI_Pready_range", result, || Object::None)
 }
 
@@ -70,7 +73,7 @@ unsafe extern "C" fn PMPI_Precv_init(
     let _errno = entry::begin(&"MPI_Precv_init");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::partitioned::precv_init(
+        weft_mpi::point_to_point::partitioned::precv_init(
             buf,
             partitions,
             count,
@@ -100,7 +103,7 @@ unsafe extern "C" fn PMPI_Psend_init(
     let _errno = entry::begin(&"MPI_Psend_init");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::partitioned::psend_init(
+        weft_mpi::point_to_point::partitioned::psend_init(
             buf,
             partitions,
             count,

@@ -30,7 +30,7 @@ unsafe extern "C" fn PMPI_Bsend(
         &"MPI_Bsend",
         [comm.0 as u64, entry::pair(dest, tag), count as u64, datatype.0 as u64],
     );
-    let result = weft_mpi::point_to_point::bsend(buf, Count::from(count), datatype, dest, tag, comm);
+    let result = weft_mpi::point_to_point::sending::bsend(buf, Count::from(count), datatype, dest, tag, comm);
     entry::finish("MPI_Bsend", result, || Object::Communicator(comm))
 }
 
@@ -47,7 +47,7 @@ unsafe extern "C" fn PMPI_Bsend_c(
         &"MPI_Bsend_c",
         [comm.0 as u64, entry::pair(dest, tag), count as u64, datatype.0 as u64],
     );
-    let result = weft_mpi::point_to_point::bsend(buf, count, datatype, dest, tag, comm);
+    let result = weft_mpi::point_to_point::sending::bsend(buf, count, datatype, dest, tag, comm);
     entry::finish("MPI_Bsend_c", result, || Object::Communicator(comm))
 }
 
@@ -64,7 +64,7 @@ unsafe extern "C" fn PMPI_Bsend_init(
     let _errno = entry::begin(&"MPI_Bsend_init");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::point_to_point::bsend_init(
+        weft_mpi::point_to_point::sending::bsend_init(
             buf,
             Count::from(count),
             datatype,
@@ -90,7 +90,15 @@ unsafe extern "C" fn PMPI_Bsend_init_c(
     let _errno = entry::begin(&"MPI_Bsend_init_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::point_to_point::bsend_init(buf, count, datatype, dest, tag, comm, Out::new(request))
+        weft_mpi::point_to_point::sending::bsend_init(
+            buf,
+            count,
+            datatype,
+            dest,
+            tag,
+            comm,
+            Out::new(request),
+        )
     };
     entry::finish("MPI_Bsend_init_c", result, || Object::Communicator(comm))
 }
@@ -98,14 +106,14 @@ unsafe extern "C" fn PMPI_Bsend_init_c(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Buffer_attach(buffer: *mut c_void, size: c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Buffer_attach");
-    let result = weft_mpi::buffers::buffer_attach(buffer, Count::from(size));
+    let result = weft_mpi::point_to_point::buffers::buffer_attach(buffer, Count::from(size));
     entry::finish("MPI_Buffer_attach", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Buffer_attach_c(buffer: *mut c_void, size: Count) -> c_int {
     let _errno = entry::begin(&"MPI_Buffer_attach_c");
-    let result = weft_mpi::buffers::buffer_attach(buffer, size);
+    let result = weft_mpi::point_to_point::buffers::buffer_attach(buffer, size);
     entry::finish("MPI_Buffer_attach_c", result, || Object::None)
 }
 
@@ -113,7 +121,9 @@ unsafe extern "C" fn PMPI_Buffer_attach_c(buffer: *mut c_void, size: Count) -> c
 unsafe extern "C" fn PMPI_Buffer_detach(buffer_addr: *mut c_void, size: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Buffer_detach");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::buffers::buffer_detach(buffer_addr, CountOut::Int(Out::new(size))) };
+    let result = unsafe {
+        weft_mpi::point_to_point::buffers::buffer_detach(buffer_addr, CountOut::Int(Out::new(size)))
+    };
     entry::finish("MPI_Buffer_detach", result, || Object::None)
 }
 
@@ -121,14 +131,16 @@ unsafe extern "C" fn PMPI_Buffer_detach(buffer_addr: *mut c_void, size: *mut c_i
 unsafe extern "C" fn PMPI_Buffer_detach_c(buffer_addr: *mut c_void, size: *mut Count) -> c_int {
     let _errno = entry::begin(&"MPI_Buffer_detach_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::buffers::buffer_detach(buffer_addr, CountOut::Count(Out::new(size))) };
+    let result = unsafe {
+        weft_mpi::point_to_point::buffers::buffer_detach(buffer_addr, CountOut::Count(Out::new(size)))
+    };
     entry::finish("MPI_Buffer_detach_c", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Buffer_flush() -> c_int {
     let _errno = entry::begin(&"MPI_Buffer_flush");
-    let result = weft_mpi::buffers::buffer_flush();
+    let result = weft_mpi::point_to_point::buffers::buffer_flush();
     entry::finish("MPI_Buffer_flush", result, || Object::None)
 }
 
@@ -136,7 +148,7 @@ unsafe extern "C" fn PMPI_Buffer_flush() -> c_int {
 unsafe extern "C" fn PMPI_Buffer_iflush(request: *mut abi::Request) -> c_int {
     let _errno = entry::begin(&"MPI_Buffer_iflush");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::buffers::buffer_iflush(Out::new(request)) };
+    let result = unsafe { weft_mpi::point_to_point::buffers::buffer_iflush(Out::new(request)) };
     entry::finish("MPI_Buffer_iflush", result, || Object::None)
 }
 
@@ -144,21 +156,21 @@ unsafe extern "C" fn PMPI_Buffer_iflush(request: *mut abi::Request) -> c_int {
 unsafe extern "C" fn PMPI_Cancel(request: *mut abi::Request) -> c_int {
     let _errno = entry::begin(&"MPI_Cancel");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::requests::cancel(Out::new(request)) };
+    let result = unsafe { weft_mpi::point_to_point::requests::cancel(Out::new(request)) };
     entry::finish("MPI_Cancel", result, || Object::None)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_attach_buffer(comm: abi::Comm, buffer: *mut c_void, size: c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Comm_attach_buffer");
-    let result = weft_mpi::buffers::comm_attach_buffer(comm, buffer, Count::from(size));
+    let result = weft_mpi::point_to_point::buffers::comm_attach_buffer(comm, buffer, Count::from(size));
     entry::finish("MPI_Comm_attach_buffer", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_attach_buffer_c(comm: abi::Comm, buffer: *mut c_void, size: Count) -> c_int {
     let _errno = entry::begin(&"MPI_Comm_attach_buffer_c");
-    let result = weft_mpi::buffers::comm_attach_buffer(comm, buffer, size);
+    let result = weft_mpi::point_to_point::buffers::comm_attach_buffer(comm, buffer, size);
     entry::finish("MPI_Comm_attach_buffer_c", result, || Object::Communicator(comm))
 }
 
@@ -170,8 +182,13 @@ unsafe extern "C" fn PMPI_Comm_detach_buffer(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Comm_detach_buffer");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::buffers::comm_detach_buffer(comm, buffer_addr, CountOut::Int(Out::new(size))) };
+    let result = unsafe {
+        weft_mpi::point_to_point::buffers::comm_detach_buffer(
+            comm,
+            buffer_addr,
+            CountOut::Int(Out::new(size)),
+        )
+    };
     entry::finish("MPI_Comm_detach_buffer", result, || Object::Communicator(comm))
 }
 
@@ -183,15 +200,20 @@ unsafe extern "C" fn PMPI_Comm_detach_buffer_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Comm_detach_buffer_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::buffers::comm_detach_buffer(comm, buffer_addr, CountOut::Count(Out::new(size))) };
+    let result = unsafe {
+        weft_mpi::point_to_point::buffers::comm_detach_buffer(
+            comm,
+            buffer_addr,
+            CountOut::Count(Out::new(size)),
+        )
+    };
     entry::finish("MPI_Comm_detach_buffer_c", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Comm_flush_buffer(comm: abi::Comm) -> c_int {
     let _errno = entry::begin(&"MPI_Comm_flush_buffer");
-    let result = weft_mpi::buffers::comm_flush_buffer(comm);
+    let result = weft_mpi::point_to_point::buffers::comm_flush_buffer(comm);
     entry::finish("MPI_Comm_flush_buffer", result, || Object::Communicator(comm))
 }
 
@@ -199,7 +221,7 @@ unsafe extern "C" fn PMPI_Comm_flush_buffer(comm: abi::Comm) -> c_int {
 unsafe extern "C" fn PMPI_Comm_iflush_buffer(comm: abi::Comm, request: *mut abi::Request) -> c_int {
     let _errno = entry::begin(&"MPI_Comm_iflush_buffer");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::buffers::comm_iflush_buffer(comm, Out::new(request)) };
+    let result = unsafe { weft_mpi::point_to_point::buffers::comm_iflush_buffer(comm, Out::new(request)) };
     entry::finish("MPI_Comm_iflush_buffer", result, || Object::Communicator(comm))
 }
 
@@ -207,8 +229,9 @@ unsafe extern "C" fn PMPI_Comm_iflush_buffer(comm: abi::Comm, request: *mut abi:
 unsafe extern "C" fn PMPI_Get_count(status: *const Status, datatype: Datatype, count: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Get_count");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::datatypes::get_count(In::new(status), datatype, CountOut::Int(Out::new(count))) };
+    let result = unsafe {
+        weft_mpi::datatypes::datatype::get_count(In::new(status), datatype, CountOut::Int(Out::new(count)))
+    };
     entry::finish("MPI_Get_count", result, || Object::None)
 }
 
@@ -217,7 +240,7 @@ unsafe extern "C" fn PMPI_Get_count_c(status: *const Status, datatype: Datatype,
     let _errno = entry::begin(&"MPI_Get_count_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::get_count(In::new(status), datatype, CountOut::Count(Out::new(count)))
+        weft_mpi::datatypes::datatype::get_count(In::new(status), datatype, CountOut::Count(Out::new(count)))
     };
     entry::finish("MPI_Get_count_c", result, || Object::None)
 }
@@ -235,7 +258,7 @@ unsafe extern "C" fn PMPI_Ibsend(
     let _errno = entry::begin(&"MPI_Ibsend");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::point_to_point::ibsend(
+        weft_mpi::point_to_point::sending::ibsend(
             buf,
             Count::from(count),
             datatype,
@@ -260,8 +283,9 @@ unsafe extern "C" fn PMPI_Ibsend_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Ibsend_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::point_to_point::ibsend(buf, count, datatype, dest, tag, comm, Out::new(request)) };
+    let result = unsafe {
+        weft_mpi::point_to_point::sending::ibsend(buf, count, datatype, dest, tag, comm, Out::new(request))
+    };
     entry::finish("MPI_Ibsend_c", result, || Object::Communicator(comm))
 }
 
@@ -277,7 +301,14 @@ unsafe extern "C" fn PMPI_Improbe(
     let _errno = entry::begin(&"MPI_Improbe");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::probes::improbe(source, tag, comm, Out::new(flag), Out::new(message), Out::new(status))
+        weft_mpi::point_to_point::probes::improbe(
+            source,
+            tag,
+            comm,
+            Out::new(flag),
+            Out::new(message),
+            Out::new(status),
+        )
     };
     entry::finish("MPI_Improbe", result, || Object::Communicator(comm))
 }
@@ -293,7 +324,13 @@ unsafe extern "C" fn PMPI_Imrecv(
     let _errno = entry::begin(&"MPI_Imrecv");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::probes::imrecv(buf, Count::from(count), datatype, Out::new(message), Out::new(request))
+        weft_mpi::point_to_point::probes::imrecv(
+            buf,
+            Count::from(count),
+            datatype,
+            Out::new(message),
+            Out::new(request),
+        )
     };
     entry::finish("MPI_Imrecv", result, || Object::None)
 }
@@ -308,8 +345,9 @@ unsafe extern "C" fn PMPI_Imrecv_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Imrecv_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::probes::imrecv(buf, count, datatype, Out::new(message), Out::new(request)) };
+    let result = unsafe {
+        weft_mpi::point_to_point::probes::imrecv(buf, count, datatype, Out::new(message), Out::new(request))
+    };
     entry::finish("MPI_Imrecv_c", result, || Object::None)
 }
 
@@ -323,7 +361,9 @@ unsafe extern "C" fn PMPI_Iprobe(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Iprobe");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::probes::iprobe(source, tag, comm, Out::new(flag), Out::new(status)) };
+    let result = unsafe {
+        weft_mpi::point_to_point::probes::iprobe(source, tag, comm, Out::new(flag), Out::new(status))
+    };
     entry::finish("MPI_Iprobe", result, || Object::Communicator(comm))
 }
 
@@ -340,7 +380,7 @@ unsafe extern "C" fn PMPI_Irecv(
     let _errno = entry::begin(&"MPI_Irecv");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::point_to_point::irecv(
+        weft_mpi::point_to_point::sending::irecv(
             buf,
             Count::from(count),
             datatype,
@@ -366,7 +406,7 @@ unsafe extern "C" fn PMPI_Irecv_c(
     let _errno = entry::begin(&"MPI_Irecv_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::point_to_point::irecv(buf, count, datatype, source, tag, comm, Out::new(request))
+        weft_mpi::point_to_point::sending::irecv(buf, count, datatype, source, tag, comm, Out::new(request))
     };
     entry::finish("MPI_Irecv_c", result, || Object::Communicator(comm))
 }
@@ -384,7 +424,7 @@ unsafe extern "C" fn PMPI_Irsend(
     let _errno = entry::begin(&"MPI_Irsend");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::point_to_point::irsend(
+        weft_mpi::point_to_point::sending::irsend(
             buf,
             Count::from(count),
             datatype,
@@ -409,8 +449,9 @@ unsafe extern "C" fn PMPI_Irsend_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Irsend_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::point_to_point::irsend(buf, count, datatype, dest, tag, comm, Out::new(request)) };
+    let result = unsafe {
+        weft_mpi::point_to_point::sending::irsend(buf, count, datatype, dest, tag, comm, Out::new(request))
+    };
     entry::finish("MPI_Irsend_c", result, || Object::Communicator(comm))
 }
 
@@ -427,7 +468,15 @@ unsafe extern "C" fn PMPI_Isend(
     let _errno = entry::begin(&"MPI_Isend");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::point_to_point::isend(buf, Count::from(count), datatype, dest, tag, comm, Out::new(request))
+        weft_mpi::point_to_point::sending::isend(
+            buf,
+            Count::from(count),
+            datatype,
+            dest,
+            tag,
+            comm,
+            Out::new(request),
+        )
     };
     entry::finish("MPI_Isend", result, || Object::Communicator(comm))
 }
@@ -444,8 +493,9 @@ unsafe extern "C" fn PMPI_Isend_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Isend_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::point_to_point::isend(buf, count, datatype, dest, tag, comm, Out::new(request)) };
+    let result = unsafe {
+        weft_mpi::point_to_point::sending::isend(buf, count, datatype, dest, tag, comm, Out::new(request))
+    };
     entry::finish("MPI_Isend_c", result, || Object::Communicator(comm))
 }
 
@@ -467,7 +517,7 @@ unsafe extern "C" fn PMPI_Isendrecv(
     let _errno = entry::begin(&"MPI_Isendrecv");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::point_to_point::isendrecv(
+        weft_mpi::point_to_point::sending::isendrecv(
             sendbuf,
             Count::from(sendcount),
             sendtype,
@@ -517,7 +567,7 @@ unsafe extern "C" fn PMPI_Isendrecv_c(
     let _errno = entry::begin(&"MPI_Isendrecv_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::point_to_point::isendrecv(
+        weft_mpi::point_to_point::sending::isendrecv(
             sendbuf,
             sendcount,
             sendtype,
@@ -564,7 +614,7 @@ unsafe extern "C" fn PMPI_Isendrecv_replace(
     let _errno = entry::begin(&"MPI_Isendrecv_replace");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::point_to_point::isendrecv_replace(
+        weft_mpi::point_to_point::sending::isendrecv_replace(
             buf,
             Count::from(count),
             datatype,
@@ -599,7 +649,7 @@ unsafe extern "C" fn PMPI_Isendrecv_replace_c(
     let _errno = entry::begin(&"MPI_Isendrecv_replace_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::point_to_point::isendrecv_replace(
+        weft_mpi::point_to_point::sending::isendrecv_replace(
             buf,
             count,
             datatype,
@@ -632,7 +682,7 @@ unsafe extern "C" fn PMPI_Issend(
     let _errno = entry::begin(&"MPI_Issend");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::point_to_point::issend(
+        weft_mpi::point_to_point::sending::issend(
             buf,
             Count::from(count),
             datatype,
@@ -657,8 +707,9 @@ unsafe extern "C" fn PMPI_Issend_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Issend_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::point_to_point::issend(buf, count, datatype, dest, tag, comm, Out::new(request)) };
+    let result = unsafe {
+        weft_mpi::point_to_point::sending::issend(buf, count, datatype, dest, tag, comm, Out::new(request))
+    };
     entry::finish("MPI_Issend_c", result, || Object::Communicator(comm))
 }
 
@@ -672,7 +723,9 @@ unsafe extern "C" fn PMPI_Mprobe(
 ) -> c_int {
     let _errno = entry::begin_with(&"MPI_Mprobe", [comm.0 as u64, entry::pair(source, tag)]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::probes::mprobe(source, tag, comm, Out::new(message), Out::new(status)) };
+    let result = unsafe {
+        weft_mpi::point_to_point::probes::mprobe(source, tag, comm, Out::new(message), Out::new(status))
+    };
     entry::finish("MPI_Mprobe", result, || Object::Communicator(comm))
 }
 
@@ -687,7 +740,13 @@ unsafe extern "C" fn PMPI_Mrecv(
     let _errno = entry::begin(&"MPI_Mrecv");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::probes::mrecv(buf, Count::from(count), datatype, Out::new(message), Out::new(status))
+        weft_mpi::point_to_point::probes::mrecv(
+            buf,
+            Count::from(count),
+            datatype,
+            Out::new(message),
+            Out::new(status),
+        )
     };
     entry::finish("MPI_Mrecv", result, || Object::None)
 }
@@ -702,8 +761,9 @@ unsafe extern "C" fn PMPI_Mrecv_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Mrecv_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::probes::mrecv(buf, count, datatype, Out::new(message), Out::new(status)) };
+    let result = unsafe {
+        weft_mpi::point_to_point::probes::mrecv(buf, count, datatype, Out::new(message), Out::new(status))
+    };
     entry::finish("MPI_Mrecv_c", result, || Object::None)
 }
 
@@ -711,7 +771,7 @@ unsafe extern "C" fn PMPI_Mrecv_c(
 unsafe extern "C" fn PMPI_Probe(source: c_int, tag: c_int, comm: abi::Comm, status: *mut Status) -> c_int {
     let _errno = entry::begin_with(&"MPI_Probe", [comm.0 as u64, entry::pair(source, tag)]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::probes::probe(source, tag, comm, Out::new(status)) };
+    let result = unsafe { weft_mpi::point_to_point::probes::probe(source, tag, comm, Out::new(status)) };
     entry::finish("MPI_Probe", result, || Object::Communicator(comm))
 }
 
@@ -731,7 +791,15 @@ unsafe extern "C" fn PMPI_Recv(
     );
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::point_to_point::recv(buf, Count::from(count), datatype, source, tag, comm, Out::new(status))
+        weft_mpi::point_to_point::sending::recv(
+            buf,
+            Count::from(count),
+            datatype,
+            source,
+            tag,
+            comm,
+            Out::new(status),
+        )
     };
     entry::finish("MPI_Recv", result, || Object::Communicator(comm))
 }
@@ -751,8 +819,9 @@ unsafe extern "C" fn PMPI_Recv_c(
         [comm.0 as u64, entry::pair(source, tag), count as u64, datatype.0 as u64],
     );
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::point_to_point::recv(buf, count, datatype, source, tag, comm, Out::new(status)) };
+    let result = unsafe {
+        weft_mpi::point_to_point::sending::recv(buf, count, datatype, source, tag, comm, Out::new(status))
+    };
     entry::finish("MPI_Recv_c", result, || Object::Communicator(comm))
 }
 
@@ -769,7 +838,7 @@ unsafe extern "C" fn PMPI_Recv_init(
     let _errno = entry::begin(&"MPI_Recv_init");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::point_to_point::recv_init(
+        weft_mpi::point_to_point::sending::recv_init(
             buf,
             Count::from(count),
             datatype,
@@ -795,7 +864,15 @@ unsafe extern "C" fn PMPI_Recv_init_c(
     let _errno = entry::begin(&"MPI_Recv_init_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::point_to_point::recv_init(buf, count, datatype, source, tag, comm, Out::new(request))
+        weft_mpi::point_to_point::sending::recv_init(
+            buf,
+            count,
+            datatype,
+            source,
+            tag,
+            comm,
+            Out::new(request),
+        )
     };
     entry::finish("MPI_Recv_init_c", result, || Object::Communicator(comm))
 }
@@ -804,7 +881,7 @@ unsafe extern "C" fn PMPI_Recv_init_c(
 unsafe extern "C" fn PMPI_Request_free(request: *mut abi::Request) -> c_int {
     let _errno = entry::begin(&"MPI_Request_free");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::requests::request_free(Out::new(request)) };
+    let result = unsafe { weft_mpi::point_to_point::requests::request_free(Out::new(request)) };
     entry::finish("MPI_Request_free", result, || Object::None)
 }
 
@@ -816,7 +893,9 @@ unsafe extern "C" fn PMPI_Request_get_status(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Request_get_status");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::requests::request_get_status(request, Out::new(flag), Out::new(status)) };
+    let result = unsafe {
+        weft_mpi::point_to_point::requests::request_get_status(request, Out::new(flag), Out::new(status))
+    };
     entry::finish("MPI_Request_get_status", result, || Object::None)
 }
 
@@ -830,7 +909,7 @@ unsafe extern "C" fn PMPI_Request_get_status_all(
     let _errno = entry::begin(&"MPI_Request_get_status_all");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::requests::request_get_status_all(
+        weft_mpi::point_to_point::requests::request_get_status_all(
             count,
             In::new(array_of_requests),
             Out::new(flag),
@@ -851,7 +930,7 @@ unsafe extern "C" fn PMPI_Request_get_status_any(
     let _errno = entry::begin(&"MPI_Request_get_status_any");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::requests::request_get_status_any(
+        weft_mpi::point_to_point::requests::request_get_status_any(
             count,
             In::new(array_of_requests),
             Out::new(index),
@@ -873,7 +952,7 @@ unsafe extern "C" fn PMPI_Request_get_status_some(
     let _errno = entry::begin(&"MPI_Request_get_status_some");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::requests::request_get_status_some(
+        weft_mpi::point_to_point::requests::request_get_status_some(
             incount,
             In::new(array_of_requests),
             Out::new(outcount),
@@ -897,7 +976,7 @@ unsafe extern "C" fn PMPI_Rsend(
         &"MPI_Rsend",
         [comm.0 as u64, entry::pair(dest, tag), count as u64, datatype.0 as u64],
     );
-    let result = weft_mpi::point_to_point::rsend(buf, Count::from(count), datatype, dest, tag, comm);
+    let result = weft_mpi::point_to_point::sending::rsend(buf, Count::from(count), datatype, dest, tag, comm);
     entry::finish("MPI_Rsend", result, || Object::Communicator(comm))
 }
 
@@ -914,7 +993,7 @@ unsafe extern "C" fn PMPI_Rsend_c(
         &"MPI_Rsend_c",
         [comm.0 as u64, entry::pair(dest, tag), count as u64, datatype.0 as u64],
     );
-    let result = weft_mpi::point_to_point::rsend(buf, count, datatype, dest, tag, comm);
+    let result = weft_mpi::point_to_point::sending::rsend(buf, count, datatype, dest, tag, comm);
     entry::finish("MPI_Rsend_c", result, || Object::Communicator(comm))
 }
 
@@ -931,7 +1010,7 @@ unsafe extern "C" fn PMPI_Rsend_init(
     let _errno = entry::begin(&"MPI_Rsend_init");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::point_to_point::rsend_init(
+        weft_mpi::point_to_point::sending::rsend_init(
             buf,
             Count::from(count),
             datatype,
@@ -957,7 +1036,15 @@ unsafe extern "C" fn PMPI_Rsend_init_c(
     let _errno = entry::begin(&"MPI_Rsend_init_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::point_to_point::rsend_init(buf, count, datatype, dest, tag, comm, Out::new(request))
+        weft_mpi::point_to_point::sending::rsend_init(
+            buf,
+            count,
+            datatype,
+            dest,
+            tag,
+            comm,
+            Out::new(request),
+        )
     };
     entry::finish("MPI_Rsend_init_c", result, || Object::Communicator(comm))
 }
@@ -975,7 +1062,7 @@ unsafe extern "C" fn PMPI_Send(
         &"MPI_Send",
         [comm.0 as u64, entry::pair(dest, tag), count as u64, datatype.0 as u64],
     );
-    let result = weft_mpi::point_to_point::send(buf, Count::from(count), datatype, dest, tag, comm);
+    let result = weft_mpi::point_to_point::sending::send(buf, Count::from(count), datatype, dest, tag, comm);
     entry::finish("MPI_Send", result, || Object::Communicator(comm))
 }
 
@@ -992,7 +1079,7 @@ unsafe extern "C" fn PMPI_Send_c(
         &"MPI_Send_c",
         [comm.0 as u64, entry::pair(dest, tag), count as u64, datatype.0 as u64],
     );
-    let result = weft_mpi::point_to_point::send(buf, count, datatype, dest, tag, comm);
+    let result = weft_mpi::point_to_point::sending::send(buf, count, datatype, dest, tag, comm);
     entry::finish("MPI_Send_c", result, || Object::Communicator(comm))
 }
 
@@ -1009,7 +1096,7 @@ unsafe extern "C" fn PMPI_Send_init(
     let _errno = entry::begin(&"MPI_Send_init");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::point_to_point::send_init(
+        weft_mpi::point_to_point::sending::send_init(
             buf,
             Count::from(count),
             datatype,
@@ -1035,7 +1122,7 @@ unsafe extern "C" fn PMPI_Send_init_c(
     let _errno = entry::begin(&"MPI_Send_init_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::point_to_point::send_init(buf, count, datatype, dest, tag, comm, Out::new(request))
+        weft_mpi::point_to_point::sending::send_init(buf, count, datatype, dest, tag, comm, Out::new(request))
     };
     entry::finish("MPI_Send_init_c", result, || Object::Communicator(comm))
 }
@@ -1069,7 +1156,7 @@ unsafe extern "C" fn PMPI_Sendrecv(
     );
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::point_to_point::sendrecv(
+        weft_mpi::point_to_point::sending::sendrecv(
             sendbuf,
             Count::from(sendcount),
             sendtype,
@@ -1130,7 +1217,7 @@ unsafe extern "C" fn PMPI_Sendrecv_c(
     );
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::point_to_point::sendrecv(
+        weft_mpi::point_to_point::sending::sendrecv(
             sendbuf,
             sendcount,
             sendtype,
@@ -1188,7 +1275,7 @@ unsafe extern "C" fn PMPI_Sendrecv_replace(
     );
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::point_to_point::sendrecv_replace(
+        weft_mpi::point_to_point::sending::sendrecv_replace(
             buf,
             Count::from(count),
             datatype,
@@ -1234,7 +1321,7 @@ unsafe extern "C" fn PMPI_Sendrecv_replace_c(
     );
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::point_to_point::sendrecv_replace(
+        weft_mpi::point_to_point::sending::sendrecv_replace(
             buf,
             count,
             datatype,
@@ -1261,7 +1348,7 @@ unsafe extern "C" fn PMPI_Session_attach_buffer(
     size: c_int,
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Session_attach_buffer");
-    let result = weft_mpi::buffers::session_attach_buffer(session, buffer, Count::from(size));
+    let result = weft_mpi::point_to_point::buffers::session_attach_buffer(session, buffer, Count::from(size));
     entry::finish("MPI_Session_attach_buffer", result, || Object::Session(session))
 }
 
@@ -1272,7 +1359,7 @@ unsafe extern "C" fn PMPI_Session_attach_buffer_c(
     size: Count,
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Session_attach_buffer_c");
-    let result = weft_mpi::buffers::session_attach_buffer(session, buffer, size);
+    let result = weft_mpi::point_to_point::buffers::session_attach_buffer(session, buffer, size);
     entry::finish("MPI_Session_attach_buffer_c", result, || Object::Session(session))
 }
 
@@ -1285,7 +1372,11 @@ unsafe extern "C" fn PMPI_Session_detach_buffer(
     let _errno = entry::begin(&"MPI_Session_detach_buffer");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::buffers::session_detach_buffer(session, buffer_addr, CountOut::Int(Out::new(size)))
+        weft_mpi::point_to_point::buffers::session_detach_buffer(
+            session,
+            buffer_addr,
+            CountOut::Int(Out::new(size)),
+        )
     };
     entry::finish("MPI_Session_detach_buffer", result, || Object::Session(session))
 }
@@ -1299,7 +1390,11 @@ unsafe extern "C" fn PMPI_Session_detach_buffer_c(
     let _errno = entry::begin(&"MPI_Session_detach_buffer_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::buffers::session_detach_buffer(session, buffer_addr, CountOut::Count(Out::new(size)))
+        weft_mpi::point_to_point::buffers::session_detach_buffer(
+            session,
+            buffer_addr,
+            CountOut::Count(Out::new(size)),
+        )
     };
     entry::finish("MPI_Session_detach_buffer_c", result, || Object::Session(session))
 }
@@ -1307,7 +1402,7 @@ unsafe extern "C" fn PMPI_Session_detach_buffer_c(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Session_flush_buffer(session: abi::Session) -> c_int {
     let _errno = entry::begin(&"MPI_Session_flush_buffer");
-    let result = weft_mpi::buffers::session_flush_buffer(session);
+    let result = weft_mpi::point_to_point::buffers::session_flush_buffer(session);
     entry::finish("MPI_Session_flush_buffer", result, || Object::Session(session))
 }
 
@@ -1315,7 +1410,8 @@ unsafe extern "C" fn PMPI_Session_flush_buffer(session: abi::Session) -> c_int {
 unsafe extern "C" fn PMPI_Session_iflush_buffer(session: abi::Session, request: *mut abi::Request) -> c_int {
     let _errno = entry::begin(&"MPI_Session_iflush_buffer");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::buffers::session_iflush_buffer(session, Out::new(request)) };
+    let result =
+        unsafe { weft_mpi::point_to_point::buffers::session_iflush_buffer(session, Out::new(request)) };
     entry::finish("MPI_Session_iflush_buffer", result, || Object::Session(session))
 }
 
@@ -1332,7 +1428,7 @@ unsafe extern "C" fn PMPI_Ssend(
         &"MPI_Ssend",
         [comm.0 as u64, entry::pair(dest, tag), count as u64, datatype.0 as u64],
     );
-    let result = weft_mpi::point_to_point::ssend(buf, Count::from(count), datatype, dest, tag, comm);
+    let result = weft_mpi::point_to_point::sending::ssend(buf, Count::from(count), datatype, dest, tag, comm);
     entry::finish("MPI_Ssend", result, || Object::Communicator(comm))
 }
 
@@ -1349,7 +1445,7 @@ unsafe extern "C" fn PMPI_Ssend_c(
         &"MPI_Ssend_c",
         [comm.0 as u64, entry::pair(dest, tag), count as u64, datatype.0 as u64],
     );
-    let result = weft_mpi::point_to_point::ssend(buf, count, datatype, dest, tag, comm);
+    let result = weft_mpi::point_to_point::sending::ssend(buf, count, datatype, dest, tag, comm);
     entry::finish("MPI_Ssend_c", result, || Object::Communicator(comm))
 }
 
@@ -1366,7 +1462,7 @@ unsafe extern "C" fn PMPI_Ssend_init(
     let _errno = entry::begin(&"MPI_Ssend_init");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::point_to_point::ssend_init(
+        weft_mpi::point_to_point::sending::ssend_init(
             buf,
             Count::from(count),
             datatype,
@@ -1392,7 +1488,15 @@ unsafe extern "C" fn PMPI_Ssend_init_c(
     let _errno = entry::begin(&"MPI_Ssend_init_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::point_to_point::ssend_init(buf, count, datatype, dest, tag, comm, Out::new(request))
+        weft_mpi::point_to_point::sending::ssend_init(
+            buf,
+            count,
+            datatype,
+            dest,
+            tag,
+            comm,
+            Out::new(request),
+        )
     };
     entry::finish("MPI_Ssend_init_c", result, || Object::Communicator(comm))
 }
@@ -1401,7 +1505,7 @@ unsafe extern "C" fn PMPI_Ssend_init_c(
 unsafe extern "C" fn PMPI_Start(request: *mut abi::Request) -> c_int {
     let _errno = entry::begin(&"MPI_Start");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::point_to_point::start(Out::new(request)) };
+    let result = unsafe { weft_mpi::point_to_point::sending::start(Out::new(request)) };
     entry::finish("MPI_Start", result, || Object::None)
 }
 
@@ -1409,7 +1513,7 @@ unsafe extern "C" fn PMPI_Start(request: *mut abi::Request) -> c_int {
 unsafe extern "C" fn PMPI_Startall(count: c_int, array_of_requests: *mut abi::Request) -> c_int {
     let _errno = entry::begin(&"MPI_Startall");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::point_to_point::startall(count, Out::new(array_of_requests)) };
+    let result = unsafe { weft_mpi::point_to_point::sending::startall(count, Out::new(array_of_requests)) };
     entry::finish("MPI_Startall", result, || Object::None)
 }
 
@@ -1417,7 +1521,8 @@ unsafe extern "C" fn PMPI_Startall(count: c_int, array_of_requests: *mut abi::Re
 unsafe extern "C" fn PMPI_Status_get_error(status: *const Status, err: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Status_get_error");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::statuses::status_get_error(In::new(status), Out::new(err)) };
+    let result =
+        unsafe { weft_mpi::point_to_point::statuses::status_get_error(In::new(status), Out::new(err)) };
     entry::finish("MPI_Status_get_error", result, || Object::None)
 }
 
@@ -1425,7 +1530,8 @@ unsafe extern "C" fn PMPI_Status_get_error(status: *const Status, err: *mut c_in
 unsafe extern "C" fn PMPI_Status_get_source(status: *const Status, source: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Status_get_source");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::statuses::status_get_source(In::new(status), Out::new(source)) };
+    let result =
+        unsafe { weft_mpi::point_to_point::statuses::status_get_source(In::new(status), Out::new(source)) };
     entry::finish("MPI_Status_get_source", result, || Object::None)
 }
 
@@ -1433,7 +1539,8 @@ unsafe extern "C" fn PMPI_Status_get_source(status: *const Status, source: *mut 
 unsafe extern "C" fn PMPI_Status_get_tag(status: *const Status, tag: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Status_get_tag");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::statuses::status_get_tag(In::new(status), Out::new(tag)) };
+    let result =
+        unsafe { weft_mpi::point_to_point::statuses::status_get_tag(In::new(status), Out::new(tag)) };
     entry::finish("MPI_Status_get_tag", result, || Object::None)
 }
 
@@ -1441,7 +1548,9 @@ unsafe extern "C" fn PMPI_Status_get_tag(status: *const Status, tag: *mut c_int)
 unsafe extern "C" fn PMPI_Test(request: *mut abi::Request, flag: *mut c_int, status: *mut Status) -> c_int {
     let _errno = entry::begin(&"MPI_Test");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::requests::test(Out::new(request), Out::new(flag), Out::new(status)) };
+    let result = unsafe {
+        weft_mpi::point_to_point::requests::test(Out::new(request), Out::new(flag), Out::new(status))
+    };
     entry::finish("MPI_Test", result, || Object::None)
 }
 
@@ -1449,7 +1558,8 @@ unsafe extern "C" fn PMPI_Test(request: *mut abi::Request, flag: *mut c_int, sta
 unsafe extern "C" fn PMPI_Test_cancelled(status: *const Status, flag: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Test_cancelled");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::statuses::test_cancelled(In::new(status), Out::new(flag)) };
+    let result =
+        unsafe { weft_mpi::point_to_point::statuses::test_cancelled(In::new(status), Out::new(flag)) };
     entry::finish("MPI_Test_cancelled", result, || Object::None)
 }
 
@@ -1463,7 +1573,7 @@ unsafe extern "C" fn PMPI_Testall(
     let _errno = entry::begin(&"MPI_Testall");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::requests::testall(
+        weft_mpi::point_to_point::requests::testall(
             count,
             Out::new(array_of_requests),
             Out::new(flag),
@@ -1484,7 +1594,7 @@ unsafe extern "C" fn PMPI_Testany(
     let _errno = entry::begin(&"MPI_Testany");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::requests::testany(
+        weft_mpi::point_to_point::requests::testany(
             count,
             Out::new(array_of_requests),
             Out::new(index),
@@ -1506,7 +1616,7 @@ unsafe extern "C" fn PMPI_Testsome(
     let _errno = entry::begin(&"MPI_Testsome");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::requests::testsome(
+        weft_mpi::point_to_point::requests::testsome(
             incount,
             Out::new(array_of_requests),
             Out::new(outcount),
@@ -1521,7 +1631,7 @@ unsafe extern "C" fn PMPI_Testsome(
 unsafe extern "C" fn PMPI_Wait(request: *mut abi::Request, status: *mut Status) -> c_int {
     let _errno = entry::begin_with(&"MPI_Wait", [request.addr() as u64, 1]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::requests::wait(Out::new(request), Out::new(status)) };
+    let result = unsafe { weft_mpi::point_to_point::requests::wait(Out::new(request), Out::new(status)) };
     entry::finish("MPI_Wait", result, || Object::None)
 }
 
@@ -1534,7 +1644,11 @@ unsafe extern "C" fn PMPI_Waitall(
     let _errno = entry::begin_with(&"MPI_Waitall", [array_of_requests.addr() as u64, count as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::requests::waitall(count, Out::new(array_of_requests), Out::new(array_of_statuses))
+        weft_mpi::point_to_point::requests::waitall(
+            count,
+            Out::new(array_of_requests),
+            Out::new(array_of_statuses),
+        )
     };
     entry::finish("MPI_Waitall", result, || Object::None)
 }
@@ -1549,7 +1663,12 @@ unsafe extern "C" fn PMPI_Waitany(
     let _errno = entry::begin_with(&"MPI_Waitany", [array_of_requests.addr() as u64, count as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::requests::waitany(count, Out::new(array_of_requests), Out::new(index), Out::new(status))
+        weft_mpi::point_to_point::requests::waitany(
+            count,
+            Out::new(array_of_requests),
+            Out::new(index),
+            Out::new(status),
+        )
     };
     entry::finish("MPI_Waitany", result, || Object::None)
 }
@@ -1565,7 +1684,7 @@ unsafe extern "C" fn PMPI_Waitsome(
     let _errno = entry::begin_with(&"MPI_Waitsome", [array_of_requests.addr() as u64, incount as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::requests::waitsome(
+        weft_mpi::point_to_point::requests::waitsome(
             incount,
             Out::new(array_of_requests),
             Out::new(outcount),

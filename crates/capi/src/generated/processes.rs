@@ -20,7 +20,7 @@ use weft_base::handle::Kind;
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Abort(comm: abi::Comm, errorcode: c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Abort");
-    let result = weft_mpi::initialize::abort(comm, errorcode);
+    let result = weft_mpi::environment::initialize::abort(comm, errorcode);
     entry::finish("MPI_Abort", result, || Object::Communicator(comm))
 }
 
@@ -28,7 +28,7 @@ unsafe extern "C" fn PMPI_Abort(comm: abi::Comm, errorcode: c_int) -> c_int {
 unsafe extern "C" fn PMPI_Close_port(port_name: *const c_char) -> c_int {
     let _errno = entry::begin(&"MPI_Close_port");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::ports::close_port(In::new(port_name)) };
+    let result = unsafe { weft_mpi::jobs::ports::close_port(In::new(port_name)) };
     entry::finish("MPI_Close_port", result, || Object::None)
 }
 
@@ -42,8 +42,9 @@ unsafe extern "C" fn PMPI_Comm_accept(
 ) -> c_int {
     let _errno = entry::begin_with(&"MPI_Comm_accept", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::ports::comm_accept(In::new(port_name), info, root, comm, Out::new(newcomm)) };
+    let result = unsafe {
+        weft_mpi::jobs::ports::comm_accept(In::new(port_name), info, root, comm, Out::new(newcomm))
+    };
     entry::finish("MPI_Comm_accept", result, || Object::Communicator(comm))
 }
 
@@ -57,8 +58,9 @@ unsafe extern "C" fn PMPI_Comm_connect(
 ) -> c_int {
     let _errno = entry::begin_with(&"MPI_Comm_connect", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::ports::comm_connect(In::new(port_name), info, root, comm, Out::new(newcomm)) };
+    let result = unsafe {
+        weft_mpi::jobs::ports::comm_connect(In::new(port_name), info, root, comm, Out::new(newcomm))
+    };
     entry::finish("MPI_Comm_connect", result, || Object::Communicator(comm))
 }
 
@@ -66,7 +68,7 @@ unsafe extern "C" fn PMPI_Comm_connect(
 unsafe extern "C" fn PMPI_Comm_disconnect(comm: *mut abi::Comm) -> c_int {
     let _errno = entry::begin(&"MPI_Comm_disconnect");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::communicators::comm_disconnect(Out::new(comm)) };
+    let result = unsafe { weft_mpi::communicators::communicator::comm_disconnect(Out::new(comm)) };
     entry::finish("MPI_Comm_disconnect", result, || {
         match entry::target(
             // SAFETY: as above.
@@ -82,7 +84,7 @@ unsafe extern "C" fn PMPI_Comm_disconnect(comm: *mut abi::Comm) -> c_int {
 unsafe extern "C" fn PMPI_Comm_get_parent(parent: *mut abi::Comm) -> c_int {
     let _errno = entry::begin(&"MPI_Comm_get_parent");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::spawning::comm_get_parent(Out::new(parent)) };
+    let result = unsafe { weft_mpi::jobs::spawning::comm_get_parent(Out::new(parent)) };
     entry::finish("MPI_Comm_get_parent", result, || Object::None)
 }
 
@@ -90,7 +92,7 @@ unsafe extern "C" fn PMPI_Comm_get_parent(parent: *mut abi::Comm) -> c_int {
 unsafe extern "C" fn PMPI_Comm_join(fd: c_int, intercomm: *mut abi::Comm) -> c_int {
     let _errno = entry::begin(&"MPI_Comm_join");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::ports::comm_join(fd, Out::new(intercomm)) };
+    let result = unsafe { weft_mpi::jobs::ports::comm_join(fd, Out::new(intercomm)) };
     entry::finish("MPI_Comm_join", result, || Object::None)
 }
 
@@ -108,7 +110,7 @@ unsafe extern "C" fn PMPI_Comm_spawn(
     let _errno = entry::begin_with(&"MPI_Comm_spawn", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::spawning::comm_spawn(
+        weft_mpi::jobs::spawning::comm_spawn(
             In::new(command),
             In::new(argv),
             maxprocs,
@@ -137,7 +139,7 @@ unsafe extern "C" fn PMPI_Comm_spawn_multiple(
     let _errno = entry::begin_with(&"MPI_Comm_spawn_multiple", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::spawning::comm_spawn_multiple(
+        weft_mpi::jobs::spawning::comm_spawn_multiple(
             count,
             In::new(array_of_commands),
             In::new(array_of_argv),
@@ -155,7 +157,7 @@ unsafe extern "C" fn PMPI_Comm_spawn_multiple(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Finalize() -> c_int {
     let _errno = entry::begin(&"MPI_Finalize");
-    let result = weft_mpi::initialize::finalize();
+    let result = weft_mpi::environment::initialize::finalize();
     entry::finish("MPI_Finalize", result, || Object::None)
 }
 
@@ -163,7 +165,7 @@ unsafe extern "C" fn PMPI_Finalize() -> c_int {
 unsafe extern "C" fn PMPI_Finalized(flag: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Finalized");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::initialize::finalized(Out::new(flag)) };
+    let result = unsafe { weft_mpi::environment::initialize::finalized(Out::new(flag)) };
     entry::finish("MPI_Finalized", result, || Object::None)
 }
 
@@ -171,7 +173,7 @@ unsafe extern "C" fn PMPI_Finalized(flag: *mut c_int) -> c_int {
 unsafe extern "C" fn PMPI_Init(argc: *mut c_int, argv: *mut *mut *mut c_char) -> c_int {
     let _errno = entry::begin(&"MPI_Init");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::initialize::init(Out::new(argc), Out::new(argv)) };
+    let result = unsafe { weft_mpi::environment::initialize::init(Out::new(argc), Out::new(argv)) };
     entry::finish("MPI_Init", result, || Object::None)
 }
 
@@ -185,7 +187,12 @@ unsafe extern "C" fn PMPI_Init_thread(
     let _errno = entry::begin(&"MPI_Init_thread");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::initialize::init_thread(Out::new(argc), Out::new(argv), required, Out::new(provided))
+        weft_mpi::environment::initialize::init_thread(
+            Out::new(argc),
+            Out::new(argv),
+            required,
+            Out::new(provided),
+        )
     };
     entry::finish("MPI_Init_thread", result, || Object::None)
 }
@@ -194,7 +201,7 @@ unsafe extern "C" fn PMPI_Init_thread(
 unsafe extern "C" fn PMPI_Initialized(flag: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Initialized");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::initialize::initialized(Out::new(flag)) };
+    let result = unsafe { weft_mpi::environment::initialize::initialized(Out::new(flag)) };
     entry::finish("MPI_Initialized", result, || Object::None)
 }
 
@@ -202,7 +209,7 @@ unsafe extern "C" fn PMPI_Initialized(flag: *mut c_int) -> c_int {
 unsafe extern "C" fn PMPI_Is_thread_main(flag: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Is_thread_main");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::initialize::is_thread_main(Out::new(flag)) };
+    let result = unsafe { weft_mpi::environment::initialize::is_thread_main(Out::new(flag)) };
     entry::finish("MPI_Is_thread_main", result, || Object::None)
 }
 
@@ -214,7 +221,8 @@ unsafe extern "C" fn PMPI_Lookup_name(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Lookup_name");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::ports::lookup_name(In::new(service_name), info, Out::new(port_name)) };
+    let result =
+        unsafe { weft_mpi::jobs::ports::lookup_name(In::new(service_name), info, Out::new(port_name)) };
     entry::finish("MPI_Lookup_name", result, || Object::None)
 }
 
@@ -222,7 +230,7 @@ unsafe extern "C" fn PMPI_Lookup_name(
 unsafe extern "C" fn PMPI_Open_port(info: abi::Info, port_name: *mut c_char) -> c_int {
     let _errno = entry::begin(&"MPI_Open_port");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::ports::open_port(info, Out::new(port_name)) };
+    let result = unsafe { weft_mpi::jobs::ports::open_port(info, Out::new(port_name)) };
     entry::finish("MPI_Open_port", result, || Object::None)
 }
 
@@ -234,7 +242,8 @@ unsafe extern "C" fn PMPI_Publish_name(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Publish_name");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::ports::publish_name(In::new(service_name), info, In::new(port_name)) };
+    let result =
+        unsafe { weft_mpi::jobs::ports::publish_name(In::new(service_name), info, In::new(port_name)) };
     entry::finish("MPI_Publish_name", result, || Object::None)
 }
 
@@ -242,7 +251,7 @@ unsafe extern "C" fn PMPI_Publish_name(
 unsafe extern "C" fn PMPI_Query_thread(provided: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Query_thread");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::initialize::query_thread(Out::new(provided)) };
+    let result = unsafe { weft_mpi::environment::initialize::query_thread(Out::new(provided)) };
     entry::finish("MPI_Query_thread", result, || Object::None)
 }
 
@@ -250,7 +259,7 @@ unsafe extern "C" fn PMPI_Query_thread(provided: *mut c_int) -> c_int {
 unsafe extern "C" fn PMPI_Session_finalize(session: *mut abi::Session) -> c_int {
     let _errno = entry::begin(&"MPI_Session_finalize");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::sessions::session_finalize(Out::new(session)) };
+    let result = unsafe { weft_mpi::environment::sessions::session_finalize(Out::new(session)) };
     entry::finish("MPI_Session_finalize", result, || {
         match entry::target(
             // SAFETY: as above.
@@ -266,7 +275,7 @@ unsafe extern "C" fn PMPI_Session_finalize(session: *mut abi::Session) -> c_int 
 unsafe extern "C" fn PMPI_Session_get_info(session: abi::Session, info_used: *mut abi::Info) -> c_int {
     let _errno = entry::begin(&"MPI_Session_get_info");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::sessions::session_get_info(session, Out::new(info_used)) };
+    let result = unsafe { weft_mpi::environment::sessions::session_get_info(session, Out::new(info_used)) };
     entry::finish("MPI_Session_get_info", result, || Object::Session(session))
 }
 
@@ -281,7 +290,13 @@ unsafe extern "C" fn PMPI_Session_get_nth_pset(
     let _errno = entry::begin(&"MPI_Session_get_nth_pset");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::sessions::session_get_nth_pset(session, info, n, Out::new(pset_len), Out::new(pset_name))
+        weft_mpi::environment::sessions::session_get_nth_pset(
+            session,
+            info,
+            n,
+            Out::new(pset_len),
+            Out::new(pset_name),
+        )
     };
     entry::finish("MPI_Session_get_nth_pset", result, || Object::Session(session))
 }
@@ -294,7 +309,9 @@ unsafe extern "C" fn PMPI_Session_get_num_psets(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Session_get_num_psets");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::sessions::session_get_num_psets(session, info, Out::new(npset_names)) };
+    let result = unsafe {
+        weft_mpi::environment::sessions::session_get_num_psets(session, info, Out::new(npset_names))
+    };
     entry::finish("MPI_Session_get_num_psets", result, || Object::Session(session))
 }
 
@@ -306,8 +323,9 @@ unsafe extern "C" fn PMPI_Session_get_pset_info(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Session_get_pset_info");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::sessions::session_get_pset_info(session, In::new(pset_name), Out::new(info)) };
+    let result = unsafe {
+        weft_mpi::environment::sessions::session_get_pset_info(session, In::new(pset_name), Out::new(info))
+    };
     entry::finish("MPI_Session_get_pset_info", result, || Object::Session(session))
 }
 
@@ -319,9 +337,10 @@ unsafe extern "C" fn PMPI_Session_init(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Session_init");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::sessions::session_init(info, errhandler, Out::new(session)) };
+    let result =
+        unsafe { weft_mpi::environment::sessions::session_init(info, errhandler, Out::new(session)) };
     entry::finish("MPI_Session_init", result, || {
-        Object::Argument(errhandler, weft_mpi::errors::HandlerKind::Session)
+        Object::Argument(errhandler, weft_mpi::errors::handling::HandlerKind::Session)
     })
 }
 
@@ -333,7 +352,8 @@ unsafe extern "C" fn PMPI_Unpublish_name(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Unpublish_name");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::ports::unpublish_name(In::new(service_name), info, In::new(port_name)) };
+    let result =
+        unsafe { weft_mpi::jobs::ports::unpublish_name(In::new(service_name), info, In::new(port_name)) };
     entry::finish("MPI_Unpublish_name", result, || Object::None)
 }
 

@@ -20,7 +20,7 @@ use weft_base::handle::Kind;
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Pcontrol(level: c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Pcontrol");
-    let result = weft_mpi::environment::pcontrol(level);
+    let result = weft_mpi::environment::inquiries::pcontrol(level);
     entry::finish("MPI_Pcontrol", result, || Object::None)
 }
 

@@ -26,7 +26,8 @@ unsafe extern "C" fn PMPI_Cart_coords(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Cart_coords");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::topologies::cart_coords(comm, rank, maxdims, Out::new(coords)) };
+    let result =
+        unsafe { weft_mpi::topologies::topology::cart_coords(comm, rank, maxdims, Out::new(coords)) };
     entry::finish("MPI_Cart_coords", result, || Object::Communicator(comm))
 }
 
@@ -42,7 +43,7 @@ unsafe extern "C" fn PMPI_Cart_create(
     let _errno = entry::begin_with(&"MPI_Cart_create", [comm_old.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::topologies::cart_create(
+        weft_mpi::topologies::topology::cart_create(
             comm_old,
             ndims,
             In::new(dims),
@@ -65,7 +66,13 @@ unsafe extern "C" fn PMPI_Cart_get(
     let _errno = entry::begin(&"MPI_Cart_get");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::topologies::cart_get(comm, maxdims, Out::new(dims), Out::new(periods), Out::new(coords))
+        weft_mpi::topologies::topology::cart_get(
+            comm,
+            maxdims,
+            Out::new(dims),
+            Out::new(periods),
+            Out::new(coords),
+        )
     };
     entry::finish("MPI_Cart_get", result, || Object::Communicator(comm))
 }
@@ -81,7 +88,13 @@ unsafe extern "C" fn PMPI_Cart_map(
     let _errno = entry::begin(&"MPI_Cart_map");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::topologies::cart_map(comm, ndims, In::new(dims), In::new(periods), Out::new(newrank))
+        weft_mpi::topologies::topology::cart_map(
+            comm,
+            ndims,
+            In::new(dims),
+            In::new(periods),
+            Out::new(newrank),
+        )
     };
     entry::finish("MPI_Cart_map", result, || Object::Communicator(comm))
 }
@@ -90,7 +103,7 @@ unsafe extern "C" fn PMPI_Cart_map(
 unsafe extern "C" fn PMPI_Cart_rank(comm: abi::Comm, coords: *const c_int, rank: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Cart_rank");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::topologies::cart_rank(comm, In::new(coords), Out::new(rank)) };
+    let result = unsafe { weft_mpi::topologies::topology::cart_rank(comm, In::new(coords), Out::new(rank)) };
     entry::finish("MPI_Cart_rank", result, || Object::Communicator(comm))
 }
 
@@ -105,7 +118,13 @@ unsafe extern "C" fn PMPI_Cart_shift(
     let _errno = entry::begin(&"MPI_Cart_shift");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::topologies::cart_shift(comm, direction, disp, Out::new(rank_source), Out::new(rank_dest))
+        weft_mpi::topologies::topology::cart_shift(
+            comm,
+            direction,
+            disp,
+            Out::new(rank_source),
+            Out::new(rank_dest),
+        )
     };
     entry::finish("MPI_Cart_shift", result, || Object::Communicator(comm))
 }
@@ -118,7 +137,8 @@ unsafe extern "C" fn PMPI_Cart_sub(
 ) -> c_int {
     let _errno = entry::begin_with(&"MPI_Cart_sub", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::topologies::cart_sub(comm, In::new(remain_dims), Out::new(newcomm)) };
+    let result =
+        unsafe { weft_mpi::topologies::topology::cart_sub(comm, In::new(remain_dims), Out::new(newcomm)) };
     entry::finish("MPI_Cart_sub", result, || Object::Communicator(comm))
 }
 
@@ -126,7 +146,7 @@ unsafe extern "C" fn PMPI_Cart_sub(
 unsafe extern "C" fn PMPI_Cartdim_get(comm: abi::Comm, ndims: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Cartdim_get");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::topologies::cartdim_get(comm, Out::new(ndims)) };
+    let result = unsafe { weft_mpi::topologies::topology::cartdim_get(comm, Out::new(ndims)) };
     entry::finish("MPI_Cartdim_get", result, || Object::Communicator(comm))
 }
 
@@ -134,7 +154,7 @@ unsafe extern "C" fn PMPI_Cartdim_get(comm: abi::Comm, ndims: *mut c_int) -> c_i
 unsafe extern "C" fn PMPI_Dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Dims_create");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::topologies::dims_create(nnodes, ndims, Out::new(dims)) };
+    let result = unsafe { weft_mpi::topologies::topology::dims_create(nnodes, ndims, Out::new(dims)) };
     entry::finish("MPI_Dims_create", result, || Object::None)
 }
 
@@ -153,7 +173,7 @@ unsafe extern "C" fn PMPI_Dist_graph_create(
     let _errno = entry::begin_with(&"MPI_Dist_graph_create", [comm_old.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::distributed_graphs::dist_graph_create(
+        weft_mpi::topologies::distributed_graphs::dist_graph_create(
             comm_old,
             n,
             In::new(sources),
@@ -184,7 +204,7 @@ unsafe extern "C" fn PMPI_Dist_graph_create_adjacent(
     let _errno = entry::begin_with(&"MPI_Dist_graph_create_adjacent", [comm_old.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::distributed_graphs::dist_graph_create_adjacent(
+        weft_mpi::topologies::distributed_graphs::dist_graph_create_adjacent(
             comm_old,
             indegree,
             In::new(sources),
@@ -213,7 +233,7 @@ unsafe extern "C" fn PMPI_Dist_graph_neighbors(
     let _errno = entry::begin(&"MPI_Dist_graph_neighbors");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::distributed_graphs::dist_graph_neighbors(
+        weft_mpi::topologies::distributed_graphs::dist_graph_neighbors(
             comm,
             maxindegree,
             Out::new(sources),
@@ -236,7 +256,7 @@ unsafe extern "C" fn PMPI_Dist_graph_neighbors_count(
     let _errno = entry::begin(&"MPI_Dist_graph_neighbors_count");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::distributed_graphs::dist_graph_neighbors_count(
+        weft_mpi::topologies::distributed_graphs::dist_graph_neighbors_count(
             comm,
             Out::new(indegree),
             Out::new(outdegree),
@@ -258,7 +278,7 @@ unsafe extern "C" fn PMPI_Graph_create(
     let _errno = entry::begin_with(&"MPI_Graph_create", [comm_old.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::topologies::graph_create(
+        weft_mpi::topologies::topology::graph_create(
             comm_old,
             nnodes,
             In::new(index),
@@ -281,7 +301,7 @@ unsafe extern "C" fn PMPI_Graph_get(
     let _errno = entry::begin(&"MPI_Graph_get");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::topologies::graph_get(comm, maxindex, maxedges, Out::new(index), Out::new(edges))
+        weft_mpi::topologies::topology::graph_get(comm, maxindex, maxedges, Out::new(index), Out::new(edges))
     };
     entry::finish("MPI_Graph_get", result, || Object::Communicator(comm))
 }
@@ -297,7 +317,13 @@ unsafe extern "C" fn PMPI_Graph_map(
     let _errno = entry::begin(&"MPI_Graph_map");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::topologies::graph_map(comm, nnodes, In::new(index), In::new(edges), Out::new(newrank))
+        weft_mpi::topologies::topology::graph_map(
+            comm,
+            nnodes,
+            In::new(index),
+            In::new(edges),
+            Out::new(newrank),
+        )
     };
     entry::finish("MPI_Graph_map", result, || Object::Communicator(comm))
 }
@@ -311,8 +337,9 @@ unsafe extern "C" fn PMPI_Graph_neighbors(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Graph_neighbors");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::topologies::graph_neighbors(comm, rank, maxneighbors, Out::new(neighbors)) };
+    let result = unsafe {
+        weft_mpi::topologies::topology::graph_neighbors(comm, rank, maxneighbors, Out::new(neighbors))
+    };
     entry::finish("MPI_Graph_neighbors", result, || Object::Communicator(comm))
 }
 
@@ -324,7 +351,8 @@ unsafe extern "C" fn PMPI_Graph_neighbors_count(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Graph_neighbors_count");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::topologies::graph_neighbors_count(comm, rank, Out::new(nneighbors)) };
+    let result =
+        unsafe { weft_mpi::topologies::topology::graph_neighbors_count(comm, rank, Out::new(nneighbors)) };
     entry::finish("MPI_Graph_neighbors_count", result, || Object::Communicator(comm))
 }
 
@@ -332,7 +360,8 @@ unsafe extern "C" fn PMPI_Graph_neighbors_count(
 unsafe extern "C" fn PMPI_Graphdims_get(comm: abi::Comm, nnodes: *mut c_int, nedges: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Graphdims_get");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::topologies::graphdims_get(comm, Out::new(nnodes), Out::new(nedges)) };
+    let result =
+        unsafe { weft_mpi::topologies::topology::graphdims_get(comm, Out::new(nnodes), Out::new(nedges)) };
     entry::finish("MPI_Graphdims_get", result, || Object::Communicator(comm))
 }
 
@@ -349,7 +378,7 @@ unsafe extern "C" fn PMPI_Ineighbor_allgather(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Ineighbor_allgather");
     if entry::is_checking() {
-        weft_mpi::collective_checks::neighbor_allgather(
+        weft_mpi::collectives::checks::neighbor_allgather(
             "MPI_Ineighbor_allgather",
             sendbuf,
             Count::from(sendcount),
@@ -362,7 +391,7 @@ unsafe extern "C" fn PMPI_Ineighbor_allgather(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::ineighbor_allgather(
+        weft_mpi::collectives::nonblocking::ineighbor_allgather(
             sendbuf,
             Count::from(sendcount),
             sendtype,
@@ -401,7 +430,7 @@ unsafe extern "C" fn PMPI_Ineighbor_allgather_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Ineighbor_allgather_c");
     if entry::is_checking() {
-        weft_mpi::collective_checks::neighbor_allgather(
+        weft_mpi::collectives::checks::neighbor_allgather(
             "MPI_Ineighbor_allgather_c",
             sendbuf,
             sendcount,
@@ -414,7 +443,7 @@ unsafe extern "C" fn PMPI_Ineighbor_allgather_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::ineighbor_allgather(
+        weft_mpi::collectives::nonblocking::ineighbor_allgather(
             sendbuf,
             sendcount,
             sendtype,
@@ -456,7 +485,7 @@ unsafe extern "C" fn PMPI_Ineighbor_allgatherv(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::neighbor_allgatherv(
+            weft_mpi::collectives::checks::neighbor_allgatherv(
                 "MPI_Ineighbor_allgatherv",
                 sendbuf,
                 Count::from(sendcount),
@@ -471,7 +500,7 @@ unsafe extern "C" fn PMPI_Ineighbor_allgatherv(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::ineighbor_allgatherv(
+        weft_mpi::collectives::nonblocking::ineighbor_allgatherv(
             sendbuf,
             Count::from(sendcount),
             sendtype,
@@ -512,7 +541,7 @@ unsafe extern "C" fn PMPI_Ineighbor_allgatherv_c(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::neighbor_allgatherv(
+            weft_mpi::collectives::checks::neighbor_allgatherv(
                 "MPI_Ineighbor_allgatherv_c",
                 sendbuf,
                 sendcount,
@@ -527,7 +556,7 @@ unsafe extern "C" fn PMPI_Ineighbor_allgatherv_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::ineighbor_allgatherv(
+        weft_mpi::collectives::nonblocking::ineighbor_allgatherv(
             sendbuf,
             sendcount,
             sendtype,
@@ -565,7 +594,7 @@ unsafe extern "C" fn PMPI_Ineighbor_alltoall(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Ineighbor_alltoall");
     if entry::is_checking() {
-        weft_mpi::collective_checks::neighbor_alltoall(
+        weft_mpi::collectives::checks::neighbor_alltoall(
             "MPI_Ineighbor_alltoall",
             sendbuf,
             Count::from(sendcount),
@@ -578,7 +607,7 @@ unsafe extern "C" fn PMPI_Ineighbor_alltoall(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::ineighbor_alltoall(
+        weft_mpi::collectives::nonblocking::ineighbor_alltoall(
             sendbuf,
             Count::from(sendcount),
             sendtype,
@@ -617,7 +646,7 @@ unsafe extern "C" fn PMPI_Ineighbor_alltoall_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Ineighbor_alltoall_c");
     if entry::is_checking() {
-        weft_mpi::collective_checks::neighbor_alltoall(
+        weft_mpi::collectives::checks::neighbor_alltoall(
             "MPI_Ineighbor_alltoall_c",
             sendbuf,
             sendcount,
@@ -630,7 +659,7 @@ unsafe extern "C" fn PMPI_Ineighbor_alltoall_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::ineighbor_alltoall(
+        weft_mpi::collectives::nonblocking::ineighbor_alltoall(
             sendbuf,
             sendcount,
             sendtype,
@@ -673,7 +702,7 @@ unsafe extern "C" fn PMPI_Ineighbor_alltoallv(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::neighbor_alltoallv(
+            weft_mpi::collectives::checks::neighbor_alltoallv(
                 "MPI_Ineighbor_alltoallv",
                 sendbuf,
                 Counts::Int(In::new(sendcounts)),
@@ -689,7 +718,7 @@ unsafe extern "C" fn PMPI_Ineighbor_alltoallv(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::ineighbor_alltoallv(
+        weft_mpi::collectives::nonblocking::ineighbor_alltoallv(
             sendbuf,
             Counts::Int(In::new(sendcounts)),
             Counts::Int(In::new(sdispls)),
@@ -732,7 +761,7 @@ unsafe extern "C" fn PMPI_Ineighbor_alltoallv_c(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::neighbor_alltoallv(
+            weft_mpi::collectives::checks::neighbor_alltoallv(
                 "MPI_Ineighbor_alltoallv_c",
                 sendbuf,
                 Counts::Count(In::new(sendcounts)),
@@ -748,7 +777,7 @@ unsafe extern "C" fn PMPI_Ineighbor_alltoallv_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::ineighbor_alltoallv(
+        weft_mpi::collectives::nonblocking::ineighbor_alltoallv(
             sendbuf,
             Counts::Count(In::new(sendcounts)),
             Counts::Aint(In::new(sdispls)),
@@ -791,7 +820,7 @@ unsafe extern "C" fn PMPI_Ineighbor_alltoallw(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::neighbor_alltoallw(
+            weft_mpi::collectives::checks::neighbor_alltoallw(
                 "MPI_Ineighbor_alltoallw",
                 sendbuf,
                 Counts::Int(In::new(sendcounts)),
@@ -807,7 +836,7 @@ unsafe extern "C" fn PMPI_Ineighbor_alltoallw(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::ineighbor_alltoallw(
+        weft_mpi::collectives::nonblocking::ineighbor_alltoallw(
             sendbuf,
             Counts::Int(In::new(sendcounts)),
             In::new(sdispls),
@@ -840,7 +869,7 @@ unsafe extern "C" fn PMPI_Ineighbor_alltoallw_c(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::neighbor_alltoallw(
+            weft_mpi::collectives::checks::neighbor_alltoallw(
                 "MPI_Ineighbor_alltoallw_c",
                 sendbuf,
                 Counts::Count(In::new(sendcounts)),
@@ -856,7 +885,7 @@ unsafe extern "C" fn PMPI_Ineighbor_alltoallw_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::nonblocking_collectives::ineighbor_alltoallw(
+        weft_mpi::collectives::nonblocking::ineighbor_alltoallw(
             sendbuf,
             Counts::Count(In::new(sendcounts)),
             In::new(sdispls),
@@ -887,7 +916,7 @@ unsafe extern "C" fn PMPI_Neighbor_allgather(
         [comm.0 as u64, u64::MAX, recvcount as u64, recvtype.0 as u64],
     );
     if entry::is_checking() {
-        weft_mpi::collective_checks::neighbor_allgather(
+        weft_mpi::collectives::checks::neighbor_allgather(
             "MPI_Neighbor_allgather",
             sendbuf,
             Count::from(sendcount),
@@ -898,7 +927,7 @@ unsafe extern "C" fn PMPI_Neighbor_allgather(
             comm,
         );
     }
-    let result = weft_mpi::blocking_collectives::neighbor_allgather(
+    let result = weft_mpi::collectives::blocking::neighbor_allgather(
         sendbuf,
         Count::from(sendcount),
         sendtype,
@@ -937,7 +966,7 @@ unsafe extern "C" fn PMPI_Neighbor_allgather_c(
         [comm.0 as u64, u64::MAX, recvcount as u64, recvtype.0 as u64],
     );
     if entry::is_checking() {
-        weft_mpi::collective_checks::neighbor_allgather(
+        weft_mpi::collectives::checks::neighbor_allgather(
             "MPI_Neighbor_allgather_c",
             sendbuf,
             sendcount,
@@ -948,7 +977,7 @@ unsafe extern "C" fn PMPI_Neighbor_allgather_c(
             comm,
         );
     }
-    let result = weft_mpi::blocking_collectives::neighbor_allgather(
+    let result = weft_mpi::collectives::blocking::neighbor_allgather(
         sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
     );
     entry::finish_among(
@@ -980,7 +1009,7 @@ unsafe extern "C" fn PMPI_Neighbor_allgather_init(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Neighbor_allgather_init");
     if entry::is_checking() {
-        weft_mpi::collective_checks::neighbor_allgather(
+        weft_mpi::collectives::checks::neighbor_allgather(
             "MPI_Neighbor_allgather_init",
             sendbuf,
             Count::from(sendcount),
@@ -993,7 +1022,7 @@ unsafe extern "C" fn PMPI_Neighbor_allgather_init(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::neighbor_allgather_init(
+        weft_mpi::collectives::persistent::neighbor_allgather_init(
             sendbuf,
             Count::from(sendcount),
             sendtype,
@@ -1034,7 +1063,7 @@ unsafe extern "C" fn PMPI_Neighbor_allgather_init_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Neighbor_allgather_init_c");
     if entry::is_checking() {
-        weft_mpi::collective_checks::neighbor_allgather(
+        weft_mpi::collectives::checks::neighbor_allgather(
             "MPI_Neighbor_allgather_init_c",
             sendbuf,
             sendcount,
@@ -1047,7 +1076,7 @@ unsafe extern "C" fn PMPI_Neighbor_allgather_init_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::neighbor_allgather_init(
+        weft_mpi::collectives::persistent::neighbor_allgather_init(
             sendbuf,
             sendcount,
             sendtype,
@@ -1090,7 +1119,7 @@ unsafe extern "C" fn PMPI_Neighbor_allgatherv(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::neighbor_allgatherv(
+            weft_mpi::collectives::checks::neighbor_allgatherv(
                 "MPI_Neighbor_allgatherv",
                 sendbuf,
                 Count::from(sendcount),
@@ -1105,7 +1134,7 @@ unsafe extern "C" fn PMPI_Neighbor_allgatherv(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::blocking_collectives::neighbor_allgatherv(
+        weft_mpi::collectives::blocking::neighbor_allgatherv(
             sendbuf,
             Count::from(sendcount),
             sendtype,
@@ -1147,7 +1176,7 @@ unsafe extern "C" fn PMPI_Neighbor_allgatherv_c(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::neighbor_allgatherv(
+            weft_mpi::collectives::checks::neighbor_allgatherv(
                 "MPI_Neighbor_allgatherv_c",
                 sendbuf,
                 sendcount,
@@ -1162,7 +1191,7 @@ unsafe extern "C" fn PMPI_Neighbor_allgatherv_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::blocking_collectives::neighbor_allgatherv(
+        weft_mpi::collectives::blocking::neighbor_allgatherv(
             sendbuf,
             sendcount,
             sendtype,
@@ -1203,7 +1232,7 @@ unsafe extern "C" fn PMPI_Neighbor_allgatherv_init(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::neighbor_allgatherv(
+            weft_mpi::collectives::checks::neighbor_allgatherv(
                 "MPI_Neighbor_allgatherv_init",
                 sendbuf,
                 Count::from(sendcount),
@@ -1218,7 +1247,7 @@ unsafe extern "C" fn PMPI_Neighbor_allgatherv_init(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::neighbor_allgatherv_init(
+        weft_mpi::collectives::persistent::neighbor_allgatherv_init(
             sendbuf,
             Count::from(sendcount),
             sendtype,
@@ -1261,7 +1290,7 @@ unsafe extern "C" fn PMPI_Neighbor_allgatherv_init_c(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::neighbor_allgatherv(
+            weft_mpi::collectives::checks::neighbor_allgatherv(
                 "MPI_Neighbor_allgatherv_init_c",
                 sendbuf,
                 sendcount,
@@ -1276,7 +1305,7 @@ unsafe extern "C" fn PMPI_Neighbor_allgatherv_init_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::neighbor_allgatherv_init(
+        weft_mpi::collectives::persistent::neighbor_allgatherv_init(
             sendbuf,
             sendcount,
             sendtype,
@@ -1317,7 +1346,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoall(
         [comm.0 as u64, u64::MAX, recvcount as u64, recvtype.0 as u64],
     );
     if entry::is_checking() {
-        weft_mpi::collective_checks::neighbor_alltoall(
+        weft_mpi::collectives::checks::neighbor_alltoall(
             "MPI_Neighbor_alltoall",
             sendbuf,
             Count::from(sendcount),
@@ -1328,7 +1357,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoall(
             comm,
         );
     }
-    let result = weft_mpi::blocking_collectives::neighbor_alltoall(
+    let result = weft_mpi::collectives::blocking::neighbor_alltoall(
         sendbuf,
         Count::from(sendcount),
         sendtype,
@@ -1367,7 +1396,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoall_c(
         [comm.0 as u64, u64::MAX, recvcount as u64, recvtype.0 as u64],
     );
     if entry::is_checking() {
-        weft_mpi::collective_checks::neighbor_alltoall(
+        weft_mpi::collectives::checks::neighbor_alltoall(
             "MPI_Neighbor_alltoall_c",
             sendbuf,
             sendcount,
@@ -1378,7 +1407,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoall_c(
             comm,
         );
     }
-    let result = weft_mpi::blocking_collectives::neighbor_alltoall(
+    let result = weft_mpi::collectives::blocking::neighbor_alltoall(
         sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
     );
     entry::finish_among(
@@ -1410,7 +1439,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoall_init(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Neighbor_alltoall_init");
     if entry::is_checking() {
-        weft_mpi::collective_checks::neighbor_alltoall(
+        weft_mpi::collectives::checks::neighbor_alltoall(
             "MPI_Neighbor_alltoall_init",
             sendbuf,
             Count::from(sendcount),
@@ -1423,7 +1452,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoall_init(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::neighbor_alltoall_init(
+        weft_mpi::collectives::persistent::neighbor_alltoall_init(
             sendbuf,
             Count::from(sendcount),
             sendtype,
@@ -1464,7 +1493,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoall_init_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Neighbor_alltoall_init_c");
     if entry::is_checking() {
-        weft_mpi::collective_checks::neighbor_alltoall(
+        weft_mpi::collectives::checks::neighbor_alltoall(
             "MPI_Neighbor_alltoall_init_c",
             sendbuf,
             sendcount,
@@ -1477,7 +1506,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoall_init_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::neighbor_alltoall_init(
+        weft_mpi::collectives::persistent::neighbor_alltoall_init(
             sendbuf,
             sendcount,
             sendtype,
@@ -1521,7 +1550,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallv(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::neighbor_alltoallv(
+            weft_mpi::collectives::checks::neighbor_alltoallv(
                 "MPI_Neighbor_alltoallv",
                 sendbuf,
                 Counts::Int(In::new(sendcounts)),
@@ -1537,7 +1566,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallv(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::blocking_collectives::neighbor_alltoallv(
+        weft_mpi::collectives::blocking::neighbor_alltoallv(
             sendbuf,
             Counts::Int(In::new(sendcounts)),
             Counts::Int(In::new(sdispls)),
@@ -1581,7 +1610,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallv_c(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::neighbor_alltoallv(
+            weft_mpi::collectives::checks::neighbor_alltoallv(
                 "MPI_Neighbor_alltoallv_c",
                 sendbuf,
                 Counts::Count(In::new(sendcounts)),
@@ -1597,7 +1626,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallv_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::blocking_collectives::neighbor_alltoallv(
+        weft_mpi::collectives::blocking::neighbor_alltoallv(
             sendbuf,
             Counts::Count(In::new(sendcounts)),
             Counts::Aint(In::new(sdispls)),
@@ -1640,7 +1669,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallv_init(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::neighbor_alltoallv(
+            weft_mpi::collectives::checks::neighbor_alltoallv(
                 "MPI_Neighbor_alltoallv_init",
                 sendbuf,
                 Counts::Int(In::new(sendcounts)),
@@ -1656,7 +1685,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallv_init(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::neighbor_alltoallv_init(
+        weft_mpi::collectives::persistent::neighbor_alltoallv_init(
             sendbuf,
             Counts::Int(In::new(sendcounts)),
             Counts::Int(In::new(sdispls)),
@@ -1701,7 +1730,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallv_init_c(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::neighbor_alltoallv(
+            weft_mpi::collectives::checks::neighbor_alltoallv(
                 "MPI_Neighbor_alltoallv_init_c",
                 sendbuf,
                 Counts::Count(In::new(sendcounts)),
@@ -1717,7 +1746,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallv_init_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::neighbor_alltoallv_init(
+        weft_mpi::collectives::persistent::neighbor_alltoallv_init(
             sendbuf,
             Counts::Count(In::new(sendcounts)),
             Counts::Aint(In::new(sdispls)),
@@ -1760,7 +1789,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallw(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::neighbor_alltoallw(
+            weft_mpi::collectives::checks::neighbor_alltoallw(
                 "MPI_Neighbor_alltoallw",
                 sendbuf,
                 Counts::Int(In::new(sendcounts)),
@@ -1776,7 +1805,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallw(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::blocking_collectives::neighbor_alltoallw(
+        weft_mpi::collectives::blocking::neighbor_alltoallw(
             sendbuf,
             Counts::Int(In::new(sendcounts)),
             In::new(sdispls),
@@ -1808,7 +1837,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallw_c(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::neighbor_alltoallw(
+            weft_mpi::collectives::checks::neighbor_alltoallw(
                 "MPI_Neighbor_alltoallw_c",
                 sendbuf,
                 Counts::Count(In::new(sendcounts)),
@@ -1824,7 +1853,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallw_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::blocking_collectives::neighbor_alltoallw(
+        weft_mpi::collectives::blocking::neighbor_alltoallw(
             sendbuf,
             Counts::Count(In::new(sendcounts)),
             In::new(sdispls),
@@ -1857,7 +1886,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallw_init(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::neighbor_alltoallw(
+            weft_mpi::collectives::checks::neighbor_alltoallw(
                 "MPI_Neighbor_alltoallw_init",
                 sendbuf,
                 Counts::Int(In::new(sendcounts)),
@@ -1873,7 +1902,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallw_init(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::neighbor_alltoallw_init(
+        weft_mpi::collectives::persistent::neighbor_alltoallw_init(
             sendbuf,
             Counts::Int(In::new(sendcounts)),
             In::new(sdispls),
@@ -1908,7 +1937,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallw_init_c(
     if entry::is_checking() {
         // SAFETY: as below.
         unsafe {
-            weft_mpi::collective_checks::neighbor_alltoallw(
+            weft_mpi::collectives::checks::neighbor_alltoallw(
                 "MPI_Neighbor_alltoallw_init_c",
                 sendbuf,
                 Counts::Count(In::new(sendcounts)),
@@ -1924,7 +1953,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallw_init_c(
     }
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::persistent_collectives::neighbor_alltoallw_init(
+        weft_mpi::collectives::persistent::neighbor_alltoallw_init(
             sendbuf,
             Counts::Count(In::new(sendcounts)),
             In::new(sdispls),
@@ -1945,7 +1974,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallw_init_c(
 unsafe extern "C" fn PMPI_Topo_test(comm: abi::Comm, status: *mut c_int) -> c_int {
     let _errno = entry::begin(&"MPI_Topo_test");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::topologies::topo_test(comm, Out::new(status)) };
+    let result = unsafe { weft_mpi::topologies::topology::topo_test(comm, Out::new(status)) };
     entry::finish("MPI_Topo_test", result, || Object::Communicator(comm))
 }
 

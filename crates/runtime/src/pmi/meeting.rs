@@ -6,7 +6,7 @@ use std::time::Duration;
 use weft_base::job::Secret;
 use weft_door::Ticket;
 use weft_local::{Segment, SegmentDevice};
-use weft_mpi::host::{Alone, Host, number_of_job};
+use weft_mpi::process::host::{Alone, Host, number_of_job};
 use weft_net_tcp::{Card, Listener, NetConfig, TcpDevice};
 use weft_pmi::Client;
 use weft_transport::{Device, Node, Nodes, Places, Routes};
@@ -85,7 +85,7 @@ pub fn connect(client: &Client, limit: Duration) -> Result<Met, String> {
     };
     let nodes: &'static Nodes = Box::leak(Box::new(Nodes::new(routes, Places::new(&numbers))));
     let hosts = meeting.hosts.clone();
-    weft_mpi::nodes::install(nodes, |node| hosts[node as usize]);
+    weft_mpi::jobs::nodes::install(nodes, |node| hosts[node as usize]);
     let number = meeting.told(JOB_KEY)?;
     let job = number.parse().map_err(|_| format!("rank 0 says that the job's number is {number:?}"))?;
     // Nobody may leave before all have come, and have the memory.
