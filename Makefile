@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 TARGET := $(or $(CARGO_TARGET_DIR),target)/release
 PACKAGES := -p weft-capi -p weft-node -p weft-launcher
 
-.PHONY: all binaries run test test-apps bench bench-net install wheel clean
+.PHONY: all binaries run test test-all test-apps bench bench-net install wheel clean
 all: binaries examples
 
 include mk/examples.mk
@@ -43,6 +43,12 @@ test:
 	@.ci/setup $(TEST_TOOLS)
 	@$(MAKE) --no-print-directory all
 	tests/run
+
+# The whole of each suite, where `test` runs a part.
+test-all:
+	@.ci/setup $(TEST_TOOLS)
+	@$(MAKE) --no-print-directory all
+	tests/run --all
 
 test-apps:
 	@.ci/setup $(TEST_TOOLS)

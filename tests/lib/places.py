@@ -5,10 +5,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("WEFT_BUILD", ROOT / "build")).resolve()
 BIN = BUILD / "bin"
-# `tests/run --all` sets this variable for all suites.
-ALL = "WEFT_TEST_ALL"
+# `tests/run` without `--all` sets this variable for all suites.
+PART = "WEFT_TEST_PART"
 
 
-def is_whole():
-    """Says whether all runs of a suite are wanted, rather than the cut of `make test`."""
-    return os.environ.get(ALL, "0") not in ("", "0")
+def is_part():
+    """Says whether a suite is to run only the part of its runs that `make test` has time for."""
+    return os.environ.get(PART, "0") not in ("", "0")

@@ -1,4 +1,4 @@
-// Sums and differences of addresses. weft-test: ranks=1
+// Sums and differences of addresses. weft-test: ranks=1 part=one-worker
 #include "check.h"
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-// A status in the layouts of C, of mpif.h and of mpi_f08. weft-test: ranks=1
+// A status in the layouts of C, of mpif.h and of mpi_f08. weft-test: ranks=1 part=one-worker
 #include "check.h"
 
 int main(int argc, char **argv) {

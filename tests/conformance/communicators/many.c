@@ -1,5 +1,5 @@
 // Thousands of communicators made and freed one after the other, in every way, and a few hundred at once: nothing grows.
-// weft-test: ranks=1,2,4
+// weft-test: ranks=1,2,4 part=threads,kernel,processes,hosts
 #include "check.h"
 #include <unistd.h>
 

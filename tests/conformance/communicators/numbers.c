@@ -1,6 +1,6 @@
 // Context numbers are used again: a hundred and forty thousand communicators, some of which stay, each apart from all others. A
 // duplicate may outlive what it is a duplicate of.
-// weft-test: ranks=2 schedulers=user workers=2
+// weft-test: ranks=2 schedulers=user workers=2 part=threads,processes
 #include "check.h"
 
 enum { ROUNDS = 70000, KEPT = 20 };

@@ -1,4 +1,5 @@
 // Every constructor: size, bounds, true bounds and where the data lie.
+// weft-test: part=one-worker
 #include "check.h"
 
 // Packs one instance at `base` of a byte array filled with its own indices and compares with the expected indices.

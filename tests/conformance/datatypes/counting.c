@@ -1,4 +1,4 @@
-// Counts and elements of a status. weft-test: ranks=1
+// Counts and elements of a status. weft-test: ranks=1 part=one-worker
 #include "check.h"
 
 int main(int argc, char **argv) {

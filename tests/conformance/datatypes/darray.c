@@ -1,5 +1,5 @@
 // Distributed arrays: the parts of all processes together cover the array once, and each has its own elements.
-// weft-test: ranks=1
+// weft-test: ranks=1 part=one-worker
 #include "check.h"
 
 enum { SIZE = 2 * 3, ROWS = 7, COLUMNS = 10 };

@@ -1,4 +1,4 @@
-// Envelope and contents of every combiner give back the constructor's arguments. weft-test: ranks=1
+// Envelope and contents of every combiner give back the constructor's arguments. weft-test: ranks=1 part=one-worker
 #include "check.h"
 
 static int integers[32], ni, na, nd, combiner;

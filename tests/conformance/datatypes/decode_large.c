@@ -1,5 +1,5 @@
 // A type made by a call with large counts decodes to them, however small they are, and only in the large form.
-// weft-test: ranks=1
+// weft-test: ranks=1 part=one-worker
 #include "../check.h"
 
 static int integers[32], combiner;

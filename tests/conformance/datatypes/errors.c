@@ -1,4 +1,4 @@
-// Wrong arguments of constructors. weft-test: ranks=1
+// Wrong arguments of constructors. weft-test: ranks=1 part=one-worker
 #include "check.h"
 
 int main(int argc, char **argv) {

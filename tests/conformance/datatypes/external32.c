@@ -1,5 +1,5 @@
 // "external32": sizes of all predefined types, big-endian bytes of every kind, derived types, positions, errors.
-// weft-test: ranks=1
+// weft-test: ranks=1 part=one-worker
 #include "../check.h"
 #include <complex.h>
 #include <float.h>

@@ -1,4 +1,4 @@
-// Packing messages of several parts, absolute addresses, sizes, and what does not fit. weft-test: ranks=1
+// Packing messages of several parts, absolute addresses, sizes, and what does not fit. weft-test: ranks=1 part=one-worker
 #include "check.h"
 
 int main(int argc, char **argv) {

@@ -1,4 +1,4 @@
-// Predefined types have the sizes, extents and names of their C types; they cannot be freed. weft-test: ranks=1
+// Predefined types have the sizes, extents and names of their C types; they cannot be freed. weft-test: ranks=1 part=one-worker
 #include "check.h"
 #include <complex.h>
 #include <stdint.h>

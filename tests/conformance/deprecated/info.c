@@ -1,4 +1,4 @@
-// Values of info objects by the old calls, which count characters without the end. weft-test: ranks=1
+// Values of info objects by the old calls, which count characters without the end. weft-test: ranks=1 part=one-worker
 #include "check.h"
 
 int main(int argc, char **argv) {

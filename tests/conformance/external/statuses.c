@@ -1,4 +1,5 @@
 // The procedures that write a status are read back by those that read one, and change nothing else.
+// weft-test: part=one-worker
 #include "../check.h"
 #include <stdint.h>
 

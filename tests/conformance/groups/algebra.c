@@ -1,5 +1,6 @@
 // Groups as ordered sets, against a plain model: random members in random order, all set operations, inclusion, exclusion,
 // translation and comparison; groups of the library's own kinds of storage; handles that are not groups.
+// weft-test: part=one-worker
 #include "check.h"
 
 enum { MOST = 32 };

@@ -1,4 +1,5 @@
 // Ranges of ranks: the same as the ranks they stand for, in either direction, at every stride; what is refused.
+// weft-test: part=one-worker
 #include "check.h"
 
 static int size;

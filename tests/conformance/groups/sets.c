@@ -1,4 +1,5 @@
 // Groups as ordered sets: inclusion, exclusion, ranges, union, intersection, difference, comparison, translation.
+// weft-test: part=one-worker
 #include "check.h"
 
 // Checks that a group consists of exactly these ranks of the world, in this order.

@@ -1,4 +1,5 @@
 // Info objects: keys in the order of insertion, values, lengths, duplicates, errors.
+// weft-test: part=one-worker
 #include "check.h"
 
 int main(int argc, char **argv) {

@@ -1,4 +1,5 @@
 // Keys and values are kept as they are: blanks, letters of either case, bytes of any encoding, up to their limits.
+// weft-test: part=one-worker
 #include "check.h"
 
 int main(int argc, char **argv) {

@@ -1,4 +1,4 @@
-// Predefined operations on every class of types. weft-test: ranks=1
+// Predefined operations on every class of types. weft-test: ranks=1 part=one-worker
 #include "check.h"
 #include <complex.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-// Operations of the user, in both signatures, on predefined and derived types. weft-test: ranks=1
+// Operations of the user, in both signatures, on predefined and derived types. weft-test: ranks=1 part=one-worker
 #include "check.h"
 
 static MPI_Datatype seen;

@@ -1,5 +1,5 @@
 // Messages of more than 2 GiB: blocking, with a derived type, truncated; and the counts that come with them.
-// weft-test: ranks=2 schedulers=user
+// weft-test: ranks=2 schedulers=user part=threads,processes,hosts
 #include "check.h"
 #include <unistd.h>
 

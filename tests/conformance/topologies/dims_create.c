@@ -1,4 +1,4 @@
-// weft-test: ranks=1
+// weft-test: ranks=1 part=one-worker
 // Balanced dimensions, with some fixed by the caller.
 #include "check.h"
 
