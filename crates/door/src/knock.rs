@@ -1,16 +1,16 @@
 //! Who comes from another host proves that it knows the port's secret before anything else is read.
 //!
-//! First comes the number of the port, then the handshake of the network device, by its secret.
+//! First comes the number of the port, then the handshake by its secret.
 
 use crate::socket::Socket;
-use crate::token::{ID, Token, nonce};
+use crate::token::{ID, Token};
 use rustix::net::sockopt;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 use weft_base::settings::NET_TIMEOUT;
-use weft_net_tcp::handshake::{Acceptor, CHALLENGE, Dialler, HELLO, PROOF, Pair};
-use weft_net_tcp::{Lane, NetConfig, Secret};
+use weft_handshake::{Acceptor, CHALLENGE, Dialler, Expected, HELLO, PROOF, Pair, Secret, draw};
+use weft_machine::interfaces::Interfaces;
 use weft_sys::local_socket::read_now;
 
 /// How many callers that have proved nothing are kept.
@@ -25,7 +25,9 @@ const ADDRESSES: usize = 8;
 const TAKEN: u8 = 1;
 
 /// Who dials and who accepts.
-const PAIR: Pair = Pair { from: 0, to: 1, lane: Lane::of_part(0) };
+const PAIR: Pair = Pair { from: 0, to: 1, lane: 0 };
+/// Who is let in.
+const EXPECTED: Expected = Expected { me: PAIR.to, processes: 2, lanes: 1 };
 
 /// A caller that has proved nothing yet.
 pub(crate) struct Knock {
@@ -60,7 +62,7 @@ pub(crate) fn prepare(socket: &TcpStream) -> io::Result<()> {
 
 /// Listens on the interfaces that settings choose, each on a port that the kernel chooses; on none where that cannot be.
 pub(crate) fn listen() -> Vec<(TcpListener, SocketAddr)> {
-    let interfaces = NetConfig::from_settings().interfaces().unwrap_or_default();
+    let interfaces = Interfaces::from_settings().addresses().unwrap_or_default();
     let one = |address| {
         let listener = TcpListener::bind((address, 0)).ok()?;
         // Who goes away between the kernel's word and the look at it must not keep the thread.
@@ -111,9 +113,9 @@ impl Knock {
         let (&id, hello) = input.split_first_chunk().expect("as long as needed");
         let secret = find(&id).ok_or("it looks for a port that is not open")?;
         let hello = hello.try_into().expect("as long as needed");
-        let own = nonce().map_err(gone)?;
+        let own = draw().map_err(gone)?;
         let (acceptor, challenge) =
-            Acceptor::new(&secret, PAIR.to, 2, hello, own).map_err(|why| why.to_string())?;
+            Acceptor::new(&secret, EXPECTED, hello, own).map_err(|why| why.to_string())?;
         socket.send(&challenge).map_err(gone)?;
         self.expected = Some((Token { id, secret }, acceptor));
         Ok(Step::Wait)
@@ -139,7 +141,7 @@ pub(crate) fn dial(token: &Token, addresses: &[SocketAddr]) -> io::Result<Socket
 fn prove(mut socket: &TcpStream, token: &Token) -> io::Result<()> {
     prepare(socket)?;
     socket.set_read_timeout(Some(PATIENCE))?;
-    let (dialler, hello) = Dialler::new(PAIR, nonce()?);
+    let (dialler, hello) = Dialler::new(PAIR, draw()?);
     socket.write_all(&[&token.id[..], &hello].concat())?;
     let mut challenge = [0; CHALLENGE];
     socket.read_exact(&mut challenge)?;

@@ -31,4 +31,3 @@ mod token;
 pub use client::{connect, fetch, look_up, see_to};
 pub use line::Line;
 pub use server::{Door, NameRefused, Port, Ticket, door};
-pub use token::{SEALED, seal, secret, unseal};

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use weft_net_tcp::Secret;
+use weft_handshake::Secret;
 use weft_sched::WaitSet;
 use weft_sync::Lock;
 

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use weft_base::say;
-use weft_net_tcp::Secret;
+use weft_handshake::Secret;
 use weft_sched::WaitSet;
 use weft_sync::Lock;
 use weft_sys::local_socket::{self, own_user, user_of, wait_readable};

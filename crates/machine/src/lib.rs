@@ -1,5 +1,6 @@
 //! What this machine offers: cores, caches, memory nodes, the container's limits.
 
+pub mod interfaces;
 pub mod resources;
 
 use std::fmt::Write as _;

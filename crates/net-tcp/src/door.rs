@@ -8,8 +8,7 @@
 //! for a few seconds, and a poll accepts but a few.
 
 use crate::device::TcpDevice;
-use crate::handshake::{Acceptor, CHALLENGE, Dialler, HELLO, PROOF, Pair, Refused};
-use crate::lane::Lane;
+use crate::lane::{Lane, Pair};
 use crate::link::Stage;
 use rustix::event::epoll;
 use rustix::io::Errno;
@@ -19,6 +18,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 use weft_base::say;
+use weft_handshake::{Acceptor, CHALLENGE, Dialler, HELLO, PROOF, Refused};
 use weft_transport::Node;
 
 /// How many connections that have proved nothing are kept.
@@ -253,7 +253,7 @@ impl Door {
                     self.fail(device, dial, &error.to_string(), error == Errno::CONNREFUSED);
                     return true;
                 }
-                let (dialler, hello) = Dialler::new(dial.pair, device.nonce());
+                let (dialler, hello) = Dialler::new(dial.pair.claim(), device.nonce());
                 half.role = Role::Dialled(dial, dialler);
                 half.until = Instant::now() + HANDSHAKE;
                 let data = device.half_data(number);
@@ -309,7 +309,8 @@ impl Door {
             Role::Connecting(_) => Step::Wait,
             Role::Accepted => {
                 let hello = input.try_into().expect("as long as needed");
-                match Acceptor::new(device.secret(), device.number(), device.count(), hello, device.nonce()) {
+                let expected = Pair::expected(device.number(), device.count());
+                match Acceptor::new(device.secret(), expected, hello, device.nonce()) {
                     Err(why) => refused(why),
                     Ok((acceptor, challenge)) => {
                         half.role = Role::Challenged(acceptor);
@@ -349,7 +350,7 @@ impl Door {
                 verdict => device.end_of(dial.pair, verdict == ENDED),
             },
             Role::Challenged(acceptor) => {
-                let pair = acceptor.pair();
+                let pair = Pair::of(acceptor.pair())?;
                 let verdict = {
                     let mut out = device.link(pair.from, pair.lane).out.lock();
                     match out.stage {

@@ -1,6 +1,7 @@
 //! Which of the connections between two processes: one per channel, and further ones for parts of long messages.
 
-use weft_transport::Channel;
+use weft_handshake::Expected;
+use weft_transport::{Channel, Node};
 
 /// How many further connections a pair may have.
 pub const FURTHER: usize = 7;
@@ -8,6 +9,35 @@ pub const FURTHER: usize = 7;
 /// One of the connections between two processes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Lane(u8);
+
+/// Who wants to talk to whom.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Pair {
+    /// Who has dialled.
+    pub from: Node,
+    /// Who has accepted.
+    pub to: Node,
+    /// Which of their connections it is.
+    pub lane: Lane,
+}
+
+impl Pair {
+    /// Returns what is proved of it.
+    pub fn claim(self) -> weft_handshake::Pair {
+        weft_handshake::Pair { from: self.from, to: self.to, lane: self.lane.0 }
+    }
+
+    /// Returns what a proof was about.
+    pub fn of(claim: weft_handshake::Pair) -> Option<Self> {
+        let lane = Lane::new(claim.lane.into())?;
+        Some(Self { from: claim.from, to: claim.to, lane })
+    }
+
+    /// Says whom process `me` of so many lets in.
+    pub fn expected(me: Node, processes: u32) -> Expected {
+        Expected { me, processes, lanes: Lane::COUNT as u8 }
+    }
+}
 
 impl Lane {
     /// How many there may be.

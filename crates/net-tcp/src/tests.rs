@@ -3,8 +3,7 @@
 
 use crate::device::{APART_US, ROW};
 use crate::frame::{HEAD, Head, Kind};
-use crate::handshake::{CHALLENGE, Dialler, Pair};
-use crate::lane::Lane;
+use crate::lane::{Lane, Pair};
 use crate::link::{BULK, Stage};
 use crate::{Card, Listener, NetConfig, TcpDevice};
 use rustix::event::epoll;
@@ -17,6 +16,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use weft_base::say;
+use weft_handshake::{CHALLENGE, Dialler};
+use weft_machine::interfaces::Interfaces;
 use weft_transport::{
     Arriving, Capabilities, Channel, Device, Handler, Leaving, MAX_HEADER, Node, Placement, Refusal,
     conformance,
@@ -50,7 +51,7 @@ fn joined(listeners: Vec<Listener>, book: &[Card]) -> Vec<TcpDevice> {
 
 /// Listens on these only.
 fn on(words: &[&str]) -> NetConfig {
-    NetConfig { include: words.iter().map(|&word| word.into()).collect(), ..NetConfig::loopback() }
+    NetConfig { interfaces: Interfaces::named(words), ..NetConfig::loopback() }
 }
 
 /// Tells whether the loopback interface has an address of the newer kind.
@@ -90,7 +91,9 @@ fn a_peer_of_several_interfaces_is_reached_by_one_that_answers() {
 
 #[test]
 fn interfaces_that_are_excluded_are_not_listened_on() {
-    let config = NetConfig { exclude: vec!["127.0.0.0/8".into()], ..on(&["lo"]) };
+    let exclude = vec!["127.0.0.0/8".into()];
+    let interfaces = Interfaces { exclude, ..Interfaces::named(&["lo"]) };
+    let config = NetConfig { interfaces, ..NetConfig::loopback() };
     match Listener::bind(&config) {
         Ok(listener) => assert!(listener.card().addresses.iter().all(std::net::SocketAddr::is_ipv6)),
         Err(error) => assert!(error.to_string().contains("net-exclude=127.0.0.0/8"), "{error}"),
@@ -785,7 +788,7 @@ fn strangers_are_refused_and_do_not_disturb() {
     for number in 0..300u32 {
         let pair = Pair { from: 1, to: 0, lane: Lane::of_part(number / 4) };
         let mut stranger = TcpStream::connect(address).expect("a listener");
-        let (dialler, hello) = Dialler::new(pair, [number as u8; 32]);
+        let (dialler, hello) = Dialler::new(pair.claim(), [number as u8; 32]);
         match number % 4 {
             0 => stranger.write_all(b"GET / HTTP/1.1\r\nHost: example.org\r\nAccept: */*\r\n\r\n").unwrap(),
             1 => stranger.write_all(&hello[..20]).unwrap(),
@@ -824,7 +827,7 @@ fn a_silent_peer_holds_nobody_up() {
     }
     // It has called, too, and let its hello be answered.
     let mut caller = TcpStream::connect(devices[0].addresses_of(0)[0]).expect("a listener");
-    let (_, hello) = Dialler::new(Pair { from: 1, to: 0, lane: CHANNEL.into() }, [1; 32]);
+    let (_, hello) = Dialler::new(Pair { from: 1, to: 0, lane: CHANNEL.into() }.claim(), [1; 32]);
     caller.write_all(&hello).unwrap();
     let notes = notes(&devices);
     for round in 1..=20 {
@@ -853,7 +856,7 @@ fn after_handshake(lane: Lane, bytes: &[u8]) -> Vec<String> {
         }
         heard
     };
-    let (dialler, hello) = Dialler::new(pair, [1; 32]);
+    let (dialler, hello) = Dialler::new(pair.claim(), [1; 32]);
     peer.write_all(&hello).unwrap();
     let challenge = hear(&mut peer, CHALLENGE);
     let proof = dialler.prove(&SECRET, challenge.as_slice().try_into().unwrap()).unwrap();

@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 use weft_base::constants::*;
 use weft_base::{Error, Result};
 use weft_comm::{Communicator as Values, Group};
-use weft_net_tcp::Secret;
+use weft_handshake::Secret;
 use weft_sync::Lock;
 
 /// What the leaders of the two sides say to each other.
@@ -144,12 +144,12 @@ impl Shore<'_> {
     fn confide(&self) -> Result<Secret> {
         let no_random = |error: std::io::Error| system(MPI_ERR_INTERN, "no random numbers", &error);
         let wrap = |key: Option<&Secret>, secret: &Secret| match key {
-            Some(key) => weft_door::seal(key, secret).map(Vec::from).map_err(no_random),
+            Some(key) => weft_handshake::seal(key, secret).map(Vec::from).map_err(no_random),
             None => Ok(secret.to_vec()),
         };
         let unwrap = |key: Option<&Secret>, bytes: &[u8]| {
             let opened = match key {
-                Some(key) => bytes.try_into().ok().map(|sealed| weft_door::unseal(key, sealed)),
+                Some(key) => bytes.try_into().ok().map(|sealed| weft_handshake::unseal(key, sealed)),
                 None => bytes.try_into().ok(),
             };
             opened.ok_or_else(|| Error::new(MPI_ERR_PORT, "the other side says what makes no sense"))
@@ -159,7 +159,7 @@ impl Shore<'_> {
         let found = self.talk.as_ref().map(|talk| {
             let talk = talk.as_ref().map_err(Error::clone)?;
             let secret = if self.is_left {
-                let secret = weft_door::secret().map_err(no_random)?;
+                let secret = weft_handshake::draw().map_err(no_random)?;
                 talk.send(&wrap(talk.secret(), &secret)?)?;
                 secret
             } else {

@@ -16,8 +16,9 @@ use std::time::{Duration, Instant};
 use weft_base::constants::{MPI_ERR_INTERN, MPI_ERR_PORT};
 use weft_base::{Error, Result};
 use weft_door::Ticket;
+use weft_handshake::Secret;
 use weft_local::{Options, Segment, SegmentDevice};
-use weft_net_tcp::{Card, Listener, Machine, NetConfig, Secret};
+use weft_net_tcp::{Card, Listener, Machine, NetConfig};
 use weft_sync::Lock;
 use weft_transport::{Arriving, Channel, Device, Handler, Node, Placement};
 

@@ -3,15 +3,16 @@
 use super::watching::NONE;
 use super::{BELL, LISTENER, Peer, TcpDevice};
 use crate::card::{self, Card, Machine};
-use crate::config::{NetConfig, common_prefix, roads};
+use crate::config::{NetConfig, roads};
 use crate::congestion;
-use crate::handshake::Secret;
 use crate::lane::FURTHER;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::OnceLock;
+use weft_handshake::Secret;
+use weft_machine::interfaces::{common_prefix, networks};
 use weft_sync::{CachePadded, Lock};
 use weft_transport::Node;
 
@@ -36,7 +37,7 @@ impl Listener {
     /// # Errors
     /// Says which interfaces there are if none is chosen, or what the kernel says.
     pub fn bind(config: &NetConfig) -> io::Result<Self> {
-        let chosen = config.interfaces()?;
+        let chosen = config.interfaces.addresses()?;
         let (mut listeners, mut config) = (Vec::new(), config.clone());
         let mut failure = None;
         for address in chosen {
@@ -73,7 +74,7 @@ impl Listener {
             let common = |&own: &IpAddr| common_prefix(own, address.ip()).unwrap_or(0);
             u32::MAX - own.iter().map(common).max().unwrap_or(0)
         };
-        let networks = NetConfig::networks(&own)?;
+        let networks = networks(&own)?;
         let peer = |mut addresses: Vec<SocketAddr>| {
             // Those of a network that both are in first.
             addresses.sort_by_key(distance);

@@ -1,7 +1,7 @@
 //! Peers that are gone, and what a poll reports of them and of what is sent.
 
 use super::TcpDevice;
-use crate::handshake::Pair;
+use crate::lane::Pair;
 use crate::link::{Incoming, Stage};
 use core::sync::atomic::Ordering;
 use rustix::net::Shutdown;

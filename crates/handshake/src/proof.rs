@@ -1,4 +1,4 @@
-//! How two node processes prove to each other that they belong to the job, before anything else is read.
+//! The proof: both sides show that they know the secret, and neither says it.
 //!
 //! ```text
 //! dialler                                   acceptor
@@ -14,15 +14,9 @@
 //!
 //! Both state machines know neither sockets nor time.
 
-use crate::lane::Lane;
+use crate::secret::{Nonce, Secret};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
-use weft_transport::Node;
-
-/// What all processes of a job know, and nobody else.
-pub type Secret = [u8; 32];
-/// A number used once.
-pub type Nonce = [u8; 32];
 
 /// How long a hello is.
 pub const HELLO: usize = 48;
@@ -36,12 +30,23 @@ const MAGIC: [u8; 6] = *b"weft\x01\x00";
 /// Who wants to talk to whom.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Pair {
-    /// Who has dialled.
-    pub from: Node,
-    /// Who has accepted.
-    pub to: Node,
-    /// Which of their connections it is.
-    pub lane: Lane,
+    /// The number of who has dialled.
+    pub from: u32,
+    /// The number of who has accepted.
+    pub to: u32,
+    /// Which of their connections it is, by a number of the caller's.
+    pub lane: u8,
+}
+
+/// Whom an acceptor lets in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Expected {
+    /// The acceptor's own number.
+    pub me: u32,
+    /// How many processes there are; their numbers are below this.
+    pub processes: u32,
+    /// How many connections a pair may have; the numbers of lanes are below this.
+    pub lanes: u8,
 }
 
 /// Why a handshake fails.
@@ -69,7 +74,7 @@ impl core::fmt::Display for Refused {
 fn words(secret: &Secret, role: u8, pair: Pair, dialler: &Nonce, acceptor: &Nonce) -> Hmac<Sha256> {
     let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(secret).expect("a key of any length");
     mac.update(&MAGIC);
-    mac.update(&[role, pair.lane.number() as u8]);
+    mac.update(&[role, pair.lane]);
     mac.update(&pair.from.to_le_bytes());
     mac.update(&pair.to.to_le_bytes());
     mac.update(dialler);
@@ -92,7 +97,7 @@ impl Dialler {
     pub fn new(pair: Pair, nonce: Nonce) -> (Self, [u8; HELLO]) {
         let mut hello = [0; HELLO];
         hello[..6].copy_from_slice(&MAGIC);
-        hello[6] = pair.lane.number() as u8;
+        hello[6] = pair.lane;
         hello[8..12].copy_from_slice(&pair.from.to_le_bytes());
         hello[12..16].copy_from_slice(&pair.to.to_le_bytes());
         hello[16..].copy_from_slice(&nonce);
@@ -120,23 +125,23 @@ pub struct Acceptor {
 }
 
 impl Acceptor {
-    /// Answers a hello to process `me` of `nodes`: returns the state and the challenge.
+    /// Answers a hello: returns the state and the challenge.
     ///
     /// # Errors
     /// [`Refused::Language`], [`Refused::Number`].
     pub fn new(
         secret: &Secret,
-        me: Node,
-        nodes: u32,
+        expected: Expected,
         hello: &[u8; HELLO],
         own: Nonce,
     ) -> Result<(Self, [u8; CHALLENGE]), Refused> {
         let number = |at: usize| u32::from_le_bytes([hello[at], hello[at + 1], hello[at + 2], hello[at + 3]]);
-        let (Some(lane), true, 0) = (Lane::new(hello[6].into()), hello[..6] == MAGIC, hello[7]) else {
+        let lane = hello[6];
+        if hello[..6] != MAGIC || lane >= expected.lanes || hello[7] != 0 {
             return Err(Refused::Language);
-        };
+        }
         let pair = Pair { from: number(8), to: number(12), lane };
-        if pair.to != me || pair.from >= nodes || pair.from == me {
+        if pair.to != expected.me || pair.from >= expected.processes || pair.from == expected.me {
             return Err(Refused::Number);
         }
         let dialler = hello[16..].try_into().expect("the rest of a hello");
@@ -167,17 +172,17 @@ impl Acceptor {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use weft_transport::Channel;
 
     const SECRET: Secret = [7; 32];
+    const EXPECTED: Expected = Expected { me: 1, processes: 5, lanes: 9 };
     fn pair() -> Pair {
-        Pair { from: 3, to: 1, lane: Lane::of_part(2) }
+        Pair { from: 3, to: 1, lane: 3 }
     }
 
     fn shake(dialler: Secret, acceptor: Secret, change: impl Fn(usize, &mut [u8])) -> Result<Pair, Refused> {
         let (dialling, mut hello) = Dialler::new(pair(), [1; 32]);
         change(0, &mut hello);
-        let (accepting, mut challenge) = Acceptor::new(&acceptor, 1, 5, &hello, [2; 32])?;
+        let (accepting, mut challenge) = Acceptor::new(&acceptor, EXPECTED, &hello, [2; 32])?;
         change(1, &mut challenge);
         let mut proof = dialling.prove(&dialler, &challenge)?;
         change(2, &mut proof);
@@ -193,7 +198,7 @@ mod tests {
     fn who_does_not_know_it_is_told_so_before_it_proves_anything() {
         assert_eq!(shake([8; 32], SECRET, |_, _| {}), Err(Refused::Proof));
         let (_, hello) = Dialler::new(pair(), [1; 32]);
-        let (accepting, _) = Acceptor::new(&SECRET, 1, 5, &hello, [2; 32]).unwrap();
+        let (accepting, _) = Acceptor::new(&SECRET, EXPECTED, &hello, [2; 32]).unwrap();
         assert_eq!(accepting.check(&SECRET, &[0; 32]), Err(Refused::Proof));
     }
 
@@ -214,17 +219,17 @@ mod tests {
     #[test]
     fn a_proof_is_worth_nothing_another_time_or_in_another_role() {
         let (dialling, hello) = Dialler::new(pair(), [1; 32]);
-        let (_, challenge) = Acceptor::new(&SECRET, 1, 5, &hello, [2; 32]).unwrap();
+        let (_, challenge) = Acceptor::new(&SECRET, EXPECTED, &hello, [2; 32]).unwrap();
         let proof = dialling.prove(&SECRET, &challenge).unwrap();
         // Replayed, to an acceptor that says another number.
-        let (again, _) = Acceptor::new(&SECRET, 1, 5, &hello, [3; 32]).unwrap();
+        let (again, _) = Acceptor::new(&SECRET, EXPECTED, &hello, [3; 32]).unwrap();
         assert_eq!(again.check(&SECRET, &proof), Err(Refused::Proof));
         // What the acceptor itself has said.
         let own = challenge[32..].try_into().unwrap();
         assert_eq!(again.check(&SECRET, &own), Err(Refused::Proof));
-        for other in [Pair { from: 2, ..pair() }, Pair { lane: Channel::PointToPoint.into(), ..pair() }] {
+        for other in [Pair { from: 2, ..pair() }, Pair { lane: 0, ..pair() }] {
             let (_, hello) = Dialler::new(other, [1; 32]);
-            let (accepting, _) = Acceptor::new(&SECRET, 1, 5, &hello, [2; 32]).unwrap();
+            let (accepting, _) = Acceptor::new(&SECRET, EXPECTED, &hello, [2; 32]).unwrap();
             assert_eq!(accepting.check(&SECRET, &proof), Err(Refused::Proof), "{other:?}");
         }
     }
@@ -234,7 +239,7 @@ mod tests {
         for pair in [Pair { to: 2, ..pair() }, Pair { from: 5, ..pair() }, Pair { from: 1, ..pair() }] {
             let (_, hello) = Dialler::new(pair, [1; 32]);
             assert_eq!(
-                Acceptor::new(&SECRET, 1, 5, &hello, [2; 32]).unwrap_err(),
+                Acceptor::new(&SECRET, EXPECTED, &hello, [2; 32]).unwrap_err(),
                 Refused::Number,
                 "{pair:?}"
             );
@@ -250,7 +255,7 @@ mod tests {
             if valid {
                 bytes[..16].copy_from_slice(&Dialler::new(pair(), [0; 32]).1[..16]);
             }
-            if let Ok((accepting, _)) = Acceptor::new(&SECRET, 1, 5, &bytes, [2; 32]) {
+            if let Ok((accepting, _)) = Acceptor::new(&SECRET, EXPECTED, &bytes, [2; 32]) {
                 prop_assert_eq!(accepting.check(&SECRET, &proof), Err(Refused::Proof));
             }
         }
