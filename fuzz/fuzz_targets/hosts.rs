@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use weft_launcher::hosts::placement::{Dealer, Policy};
 use weft_launcher::hosts::{Host, allocation, check_name, file, list, rank_file};
-use weft_launcher::wire::Frames;
+use weft_launcher::agents::wire::Frames;
 
 fn check(hosts: &[Host]) {
     for host in hosts {

@@ -212,7 +212,7 @@ def test_streams_of_the_shared_cxx_library_make_processes(shop):
 
 
 def test_calls_that_are_not_done_are_listed(shop):
-    undone = (ROOT / "crates/launcher/src/undone.rs").read_text()
+    undone = (ROOT / "crates/launcher/src/tools/undone.rs").read_text()
     names = re.findall(r'"(MPI_\w+)"', undone)
     if not names:
         raise Skip("every procedure is done")

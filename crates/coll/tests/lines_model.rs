@@ -2,10 +2,10 @@
 #![cfg(loom)]
 #![allow(unsafe_code, dead_code)] // Posts as the library uses them: cells whose accesses the model checks.
 
-#[path = "../src/lines.rs"]
+#[path = "../src/rounds/counters.rs"]
+mod counters;
+#[path = "../src/rounds/lines.rs"]
 mod lines;
-#[path = "../src/rendezvous.rs"]
-mod rendezvous;
 
 use lines::Lines;
 use loom::cell::UnsafeCell;
@@ -66,10 +66,10 @@ fn a_rank_that_waits_for_nobody_does_not_overwrite_what_is_being_read() {
     run(2, |world, rank| {
         let mut known = 0;
         for round in 1..=5 {
-            if known + rendezvous::DEPTH as u64 <= round {
+            if known + counters::DEPTH as u64 <= round {
                 until(|| world.may_enter(rank, round).is_some());
                 known = world.may_enter(rank, round).unwrap_or(0);
-                assert!(known + rendezvous::DEPTH as u64 > round && known < round);
+                assert!(known + counters::DEPTH as u64 > round && known < round);
             }
             if rank == 0 {
                 write(world, rank, round);

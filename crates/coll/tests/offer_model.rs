@@ -2,7 +2,7 @@
 #![cfg(loom)]
 #![allow(unsafe_code, dead_code)] // Buffers as the library uses them: cells whose accesses the model checks.
 
-#[path = "../src/offer.rs"]
+#[path = "../src/rounds/offer.rs"]
 mod offer;
 
 use loom::cell::UnsafeCell;

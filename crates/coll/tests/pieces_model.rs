@@ -2,11 +2,11 @@
 #![cfg(loom)]
 #![allow(unsafe_code, dead_code)] // Posts as the library uses them: cells whose accesses the model checks.
 
-#[path = "../src/lines.rs"]
+#[path = "../src/rounds/lines.rs"]
 mod lines;
 
 /// As the library has it, while other models use fewer.
-mod rendezvous {
+mod counters {
     pub const DEPTH: usize = 4;
 
     pub fn ring(round: u64) -> usize {

@@ -4,7 +4,7 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use weft_launcher::census::{Census, Member, Next, Rest};
+use weft_launcher::reports::census::{Census, Member, Next, Rest};
 use weft_transport::simulator::{Conditions, Network, Random};
 use weft_transport::{Arriving, Channel, Device, Handler, Node, Placement};
 

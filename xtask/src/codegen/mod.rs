@@ -25,7 +25,7 @@ pub fn run(root: &Path, check: bool) -> Result {
         ("crates/base/src/constants.rs".into(), format_rust(root, &constants::generate(&api)?)?),
         ("docs/api-status.md".into(), status::generate(&api)),
         ("docs/shared-symbols.md".into(), symbols::generate(root)?),
-        ("crates/launcher/src/undone.rs".into(), format_rust(root, &status::generate_undone(&api))?),
+        ("crates/launcher/src/tools/undone.rs".into(), format_rust(root, &status::generate_undone(&api))?),
     ];
     for (name, text) in functions::generate(&api)? {
         files.push((Path::new(FUNCTIONS).join(name), format_rust(root, &text)?));

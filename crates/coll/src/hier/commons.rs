@@ -1,6 +1,6 @@
 //! Memory in which the ranks of a communicator meet when they are on several node processes of one host.
 //!
-//! The rounds are those of ranks that are threads ([`rendezvous`](crate::rendezvous), [`lines`](crate::lines)): their words,
+//! The rounds are those of ranks that are threads ([`counters`](crate::rounds::counters), [`lines`](crate::rounds::lines)): their words,
 //! posts and slots lie in memory that the processes share, and hold no address that a peer would follow. So a blocking
 //! operation of little data sends no message.
 //!
@@ -20,9 +20,9 @@
 
 use super::exchange::Exchange;
 use super::layout::Layout;
-use crate::lines::{FEW, Line, Lines};
-use crate::rendezvous::{DEPTH, Words};
-use crate::shared::{Common, Groups, LinePost, Post, Shared, Slots};
+use crate::rounds::counters::{DEPTH, Words};
+use crate::rounds::lines::{FEW, Line, Lines};
+use crate::team::shared::{Common, Groups, LinePost, Post, Shared, Slots};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};

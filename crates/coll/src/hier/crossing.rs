@@ -1,6 +1,6 @@
 //! One operation on one node process: its members there, the messages for it, and who does what when.
 //!
-//! As in a [`meeting`](crate::meeting), a member that arrives publishes its contribution, and whoever is in the library for
+//! As in a [`meeting`](crate::started::meeting), a member that arrives publishes its contribution, and whoever is in the library for
 //! the operation does the steps that can be done, so a member that computes elsewhere delays nobody once it has arrived.
 //! The first to arrive makes the [`Run`] and so leads: it takes what has come already and does the steps between node
 //! processes, while the others read in shared memory what these give. Where the root of a broadcast is, the root makes it:
@@ -24,8 +24,8 @@ use super::plan::{self, Choice};
 use super::program::{Program, Run};
 use super::spread::Spread;
 use super::wire::{EVERYBODY, Header, Kind, OperationKey};
-use crate::call::{Call, Description};
 use crate::operation::Contribution;
+use crate::operation::call::{Call, Description};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use weft_base::constants::{MPI_ERR_OTHER, MPI_ERR_PROC_ABORTED};

@@ -13,8 +13,8 @@
 use super::plan::{Planner, key};
 use super::program::{Cell, Item};
 use super::reductions::Runs;
-use crate::call::Call;
-use crate::pieces::WHOLE;
+use crate::blocking::pieces::WHOLE;
+use crate::operation::call::Call;
 use core::ops::Range;
 
 /// Up to how many processes everybody sends to everybody what prefixes are formed of.

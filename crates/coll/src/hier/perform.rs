@@ -6,9 +6,9 @@ use super::crossing::Crossing;
 use super::exchange::{Message, Parcel};
 use super::plan::Choice;
 use super::program::{Action, Item, Piece, Program};
-use crate::buffer::{Data, Scratch};
-use crate::call::Description;
-use crate::reduction::blocks;
+use crate::blocking::reduction::blocks;
+use crate::operation::buffer::{Data, Scratch};
+use crate::operation::call::Description;
 use core::ops::Range;
 use std::sync::Arc;
 use weft_base::constants::MPI_ERR_OTHER;
@@ -232,7 +232,7 @@ impl Crossing {
             })
         });
         let operands = operands.collect::<Result<Vec<Operand<'_>>>>()?;
-        let step = crate::reduction::block(BLOCK_BYTES, datatype);
+        let step = crate::blocking::reduction::block(BLOCK_BYTES, datatype);
         let scratch = |needed: bool| needed.then(|| Scratch::new(step.min(count), datatype));
         let (target, source) = (scratch(!is_dense), scratch(!is_dense));
         for part in blocks(0..count, BLOCK_BYTES, datatype) {

@@ -8,9 +8,9 @@ use super::layout::Layout;
 use super::program::{Action, Cell, Piece, Program};
 use super::reductions;
 use super::tree::{Shapes, Tree, segments};
-use crate::call::Call;
+use crate::operation::call::Call;
 use crate::pattern::{self, dissemination, ring, tree};
-use crate::plan::Members;
+use crate::started::plan::Members;
 use core::ops::Range;
 
 /// How node processes exchange data.

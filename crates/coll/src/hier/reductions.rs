@@ -10,7 +10,7 @@
 use super::plan::{Algorithm, Planner, key};
 use super::program::{Action, Cell, Item, Piece};
 use super::tree::segments;
-use crate::call::Call;
+use crate::operation::call::Call;
 use crate::pattern::{self, doubling, ring};
 use core::ops::Range;
 

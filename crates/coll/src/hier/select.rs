@@ -1,11 +1,11 @@
 //! Which algorithm runs between node processes: what the table of collectives says for the level `nodes`.
 
 use super::plan::Algorithm;
-use crate::call::Call;
 use crate::operation::Operation;
+use crate::operation::call::Call;
 use crate::pattern::tree::{BINOMIAL, Shape};
-use crate::plan::Members;
-use crate::selection::Selection;
+use crate::started::plan::Members;
+use crate::team::selection::Selection;
 use weft_base::collectives::Algorithm as Name;
 
 /// The most bytes that are copied aside so that their owner need not wait for others of its node process.

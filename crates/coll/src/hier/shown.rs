@@ -7,7 +7,7 @@
 use super::exchange::{Exchange, Letter, Payload, TeamKey, plain};
 use super::spread::Spread;
 use super::wire::{Header, Kind, OperationKey};
-use crate::checking::{Board, Shown};
+use crate::team::checking::{Board, Shown};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 use weft_sync::Lock;

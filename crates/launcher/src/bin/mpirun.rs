@@ -1,9 +1,12 @@
 //! `mpirun`: starts a job, shows its reports, and ends with its exit code.
 
 use weft_base::job::Heritage;
-use weft_launcher::flags::Stop;
-use weft_launcher::offspring::{self, Offspring};
-use weft_launcher::{agent, flags, plan, supervise};
+use weft_launcher::agents::agent;
+use weft_launcher::command_line::flags;
+use weft_launcher::command_line::flags::Stop;
+use weft_launcher::command_line::plan;
+use weft_launcher::running::offspring::{self, Offspring};
+use weft_launcher::running::supervise;
 
 fn run(arguments: Vec<std::ffi::OsString>) -> Result<i32, Stop> {
     if let Some(commissioned) = offspring::commissioned() {

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 use weft_base::say;
-use weft_launcher::install::Installation;
-use weft_launcher::wrapper::{Language, Wrapper};
+use weft_launcher::tools::install::Installation;
+use weft_launcher::tools::wrapper::{Language, Wrapper};
 
 fn main() {
     let mut arguments = std::env::args_os();

@@ -6,9 +6,12 @@ use std::path::PathBuf;
 use weft_base::collectives::Collective;
 use weft_base::say;
 use weft_base::settings::FILES_HELP;
-use weft_launcher::flags::Stop;
-use weft_launcher::install::Installation;
-use weft_launcher::{check, info, settings, tune};
+use weft_launcher::command_line::flags::Stop;
+use weft_launcher::command_line::settings;
+use weft_launcher::tools::check;
+use weft_launcher::tools::info;
+use weft_launcher::tools::install::Installation;
+use weft_launcher::tools::tune;
 
 fn command() -> Command {
     Command::new("weft")

@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use weft_base::constants::MPI_ANY_SOURCE;
 use weft_base::stuck::{Graph, Needs, Wait};
-use weft_coll::rendezvous::before_entry;
+use weft_coll::rounds::counters::before_entry;
 use weft_comm::{Group, WORLD_CONTEXT};
 use weft_p2p::{Blocked, For};
 use weft_sched::{Life, Thread};

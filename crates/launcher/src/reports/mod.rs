@@ -1,0 +1,9 @@
+//! What `mpirun` tells people of a job that goes wrong.
+//!
+//! - `report`: what a node process reports. `symbols`: function names and source lines.
+//! - `census`: whether the ranks of several node processes are in a deadlock. `deadlock`: what is said of it.
+
+pub mod census;
+pub mod deadlock;
+pub mod report;
+pub mod symbols;

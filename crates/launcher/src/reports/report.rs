@@ -1,0 +1,281 @@
+//! Prints what a node process reports, for people.
+
+use crate::reports::deadlock;
+use crate::reports::symbols::Symbols;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+use weft_base::job::{Place, RankState, Report};
+use weft_base::say;
+use weft_diagnose::signals;
+
+/// Ranks listed one by one before the rest is counted.
+const LISTED: usize = 20;
+
+/// Prints reports on standard error.
+#[derive(Default)]
+pub struct Printer {
+    symbols: Symbols,
+    frames: usize,
+    /// The line printed last, without its number, and how often it came again.
+    last: (String, usize),
+    past_main: bool,
+    in_crash: bool,
+    /// What checking mode has found: the text, and the ranks that noticed it, each as often as it did.
+    findings: HashMap<String, Vec<u32>>,
+    /// What the hosts have sent to each other, if they count: messages of ranks, of collectives, bytes.
+    sent: BTreeMap<String, [u64; 3]>,
+}
+
+/// Returns a signal's name and number.
+pub fn signal_name(signal: i32) -> String {
+    match signals::name(signal) {
+        Some(name) => format!("{name} (signal {signal})"),
+        None => format!("signal {signal}"),
+    }
+}
+
+/// Returns the name of this machine.
+pub fn host() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    if name.trim().is_empty() { "localhost".into() } else { name.trim().into() }
+}
+
+fn who(rank: Option<u32>) -> String {
+    rank.map_or_else(|| "a thread that belongs to no rank".into(), |rank| format!("rank {rank}"))
+}
+
+/// Lists ranks by what they are doing: `ranks 0, 3-7: waits in MPI_Recv`.
+fn describe(ranks: &[RankState]) -> String {
+    let mut groups: Vec<(&str, Vec<u32>)> = Vec::new();
+    for state in ranks {
+        match groups.iter_mut().find(|(text, _)| *text == state.state) {
+            Some((_, members)) => members.push(state.rank),
+            None => groups.push((&state.state, vec![state.rank])),
+        }
+    }
+    let mut text = String::new();
+    for (state, members) in groups {
+        let word = if members.len() == 1 { "rank" } else { "ranks" };
+        let _ = writeln!(text, "  {word} {}: {state}", intervals(&members));
+    }
+    text
+}
+
+/// Writes ascending numbers briefly: `0, 3-7`.
+pub fn intervals(ranks: &[u32]) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for rank in ranks {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == *rank => *last = *rank,
+            _ => runs.push((*rank, *rank)),
+        }
+    }
+    let mut words: Vec<String> = runs
+        .iter()
+        .take(LISTED)
+        .map(|(first, last)| if first == last { first.to_string() } else { format!("{first}-{last}") })
+        .collect();
+    if runs.len() > LISTED {
+        words.push("…".into());
+    }
+    words.join(", ")
+}
+
+impl Printer {
+    /// Prints one report of a node process on `host`.
+    pub fn print(&mut self, report: &Report, host: &str) {
+        match report {
+            Report::Crash { rank, signal, code, address, stack } => {
+                self.in_crash = true;
+                let (who, name) = (who(*rank), signal_name(*signal));
+                if let Some((_, size)) = stack {
+                    say!(
+                        "mpirun: {who} on {host}: stack overflow ({name} at address {address:#x}): its stack has {} KiB; \
+                         raise it with ulimit -s, or put large arrays on the heap",
+                        size / 1024
+                    );
+                } else {
+                    let has_address = *code > 0 && *signal != libc::SIGABRT;
+                    let place = if has_address { format!(" at address {address:#x}") } else { String::new() };
+                    let cause = signals::cause(*signal, *code);
+                    let cause = if cause.is_empty() { String::new() } else { format!(": {cause}") };
+                    say!("mpirun: {who} on {host}: {name}{place}{cause}");
+                }
+            }
+            Report::Frame { address, offset, file } => self.frame(*address, *offset, file),
+            Report::CrashEnd => self.finish(),
+            Report::Abort { rank, code, message } => {
+                let reason = if message.is_empty() { String::new() } else { format!(": {message}") };
+                say!("mpirun: {} on {} aborted the job with code {code}{reason}", who(*rank), host);
+            }
+            Report::RankFailed { rank, code, message } => {
+                say!("mpirun: rank {rank} on {host} {message}; the job ends with exit code {}", code & 0xff);
+            }
+            Report::Deadlock { ranks, stuck } => {
+                let text = deadlock::describe(ranks, &mut |place| self.line(place));
+                say::write(format_args!("mpirun: deadlock: {}\n{text}", deadlock::headline(ranks, stuck)));
+            }
+            Report::Ranks { ranks } => {
+                let ranks = self.with_places(ranks);
+                say::write(format_args!("{}", describe(&ranks)));
+            }
+            Report::Finding { rank, message, calls } => self.finding(*rank, message, calls),
+            Report::Failed { message } => say!("mpirun: {message}"),
+            Report::Sent { messages, bytes } => {
+                let sums = self.sent.entry(host.into()).or_default();
+                sums.iter_mut().zip([messages[0], messages[1], *bytes]).for_each(|(sum, one)| *sum += one);
+            }
+            Report::Ended { .. }
+            | Report::Attached
+            | Report::Listening { .. }
+            | Report::Rests
+            | Report::Census { .. }
+            | Report::Spawn { .. }
+            | Report::Name { .. }
+            | Report::Met { .. } => {}
+        }
+    }
+
+    fn frame(&mut self, address: u64, offset: u64, file: &str) {
+        if self.past_main {
+            return;
+        }
+        for frame in self.symbols.find(file, offset, self.frames > 0) {
+            let place = frame.place.unwrap_or_else(|| {
+                let name = file.rsplit('/').next().unwrap_or_default();
+                if name.is_empty() { String::new() } else { format!("{name}+{offset:#x}") }
+            });
+            let function = frame.function.unwrap_or_else(|| format!("{address:#x}"));
+            let line = format!("{function}{}{place}", if place.is_empty() { "" } else { " at " });
+            if line == self.last.0 && self.frames > 1 {
+                self.last.1 += 1;
+            } else {
+                self.print_repetitions();
+                say!("  #{} {line}", self.frames);
+                self.last = (line, 0);
+            }
+            self.frames += 1;
+            self.past_main |= function == "main";
+        }
+    }
+
+    /// Says where a call is: `MPI_Send at main.c:12 (in exchange)`.
+    fn place(&mut self, place: &Place) -> String {
+        let call = if place.call.is_empty() { "a call that was not noted" } else { &place.call };
+        if place.offset == 0 {
+            return call.into();
+        }
+        let found = self.symbols.find(&place.file, place.offset, true);
+        let Some(frame) = found.first() else { return call.into() };
+        let at = frame.place.clone().unwrap_or_else(|| {
+            let name = place.file.rsplit('/').next().unwrap_or_default();
+            format!("{name}+{:#x}", place.offset)
+        });
+        let function = frame.function.as_ref().map_or_else(String::new, |name| format!(" (in {name})"));
+        format!("{call} at {at}{function}")
+    }
+
+    /// Says where a call is, as far as that is known: `at main.c:12 (in exchange)`.
+    fn line(&mut self, place: &Place) -> String {
+        if place.offset == 0 {
+            return String::new();
+        }
+        let found = self.symbols.find(&place.file, place.offset, true);
+        let Some(frame) = found.first() else { return String::new() };
+        let at = frame.place.as_ref().map(|at| format!("at {at}"));
+        let function = frame.function.as_ref().map(|name| format!("(in {name})"));
+        [at, function].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Prints a finding, unless it is known: every rank may make the same mistake.
+    fn finding(&mut self, rank: u32, message: &str, calls: &[(String, Place)]) {
+        let places: Vec<String> = calls.iter().map(|(_, place)| self.place(place)).collect();
+        let ranks = self.findings.entry(format!("{message}: {}", places.join(", "))).or_default();
+        ranks.push(rank);
+        if ranks.len() == 1 {
+            let mut text = format!("weft check: rank {rank}: {message}");
+            for ((role, _), place) in calls.iter().zip(places) {
+                text += &format!("\n  {role} in {place}");
+            }
+            say!("{text}");
+        }
+    }
+
+    /// Returns the number of different findings.
+    pub fn findings(&self) -> usize {
+        self.findings.len()
+    }
+
+    /// Sums up what was counted and what was found, if anything was.
+    pub fn sum_up(&self) {
+        let line = |[ranks, collectives, bytes]: [u64; 3]| {
+            format!("{ranks} messages of ranks and {collectives} of collectives, {bytes} bytes")
+        };
+        if self.sent.len() > 1 {
+            let mut all = [0; 3];
+            for (host, sums) in &self.sent {
+                say!("mpirun: {host} has sent to other hosts: {}", line(*sums));
+                all.iter_mut().zip(sums).for_each(|(all, sum)| *all += sum);
+            }
+            say!("mpirun: {} hosts have sent to each other: {}", self.sent.len(), line(all));
+        }
+        if self.findings.is_empty() {
+            return;
+        }
+        let mut repeated: Vec<_> = self.findings.iter().filter(|(_, ranks)| ranks.len() > 1).collect();
+        repeated.sort();
+        for (text, ranks) in repeated {
+            let mut different = ranks.clone();
+            different.sort_unstable();
+            different.dedup();
+            let word = if different.len() == 1 { "rank" } else { "ranks" };
+            say!("weft check: {} times, by {word} {}: {text}", ranks.len(), intervals(&different));
+        }
+        let plural = if self.findings.len() == 1 { "" } else { "s" };
+        say!("weft check: {} finding{plural}", self.findings.len());
+    }
+
+    /// Adds to each rank's state where it is.
+    fn with_places(&mut self, ranks: &[RankState]) -> Vec<RankState> {
+        let with_place = |state: &RankState| {
+            let text = match &state.place {
+                Some(place) if state.state.ends_with(&place.call) => {
+                    let call = state.state.len() - place.call.len();
+                    format!("{}{}", &state.state[..call], self.place(place))
+                }
+                _ => state.state.clone(),
+            };
+            RankState { state: text, place: None, ..state.clone() }
+        };
+        ranks.iter().map(with_place).collect()
+    }
+
+    fn print_repetitions(&mut self) {
+        if self.last.1 > 0 {
+            say!("  … the same {} times", self.last.1);
+        }
+        self.last.1 = 0;
+    }
+
+    /// Ends a crash's list of frames.
+    pub fn finish(&mut self) {
+        self.print_repetitions();
+        if self.in_crash && self.frames == 0 {
+            say!("  (no backtrace: the stack could not be read)");
+        }
+        self.in_crash = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_with_the_same_state_are_listed_together() {
+        let state = RankState::plain;
+        let ranks =
+            [state(0, "a"), state(1, "b"), state(2, "b"), state(3, "a"), state(4, "b"), state(5, "c")];
+        assert_eq!(describe(&ranks), "  ranks 0, 3: a\n  ranks 1-2, 4: b\n  rank 5: c\n");
+    }
+}

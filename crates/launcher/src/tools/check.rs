@@ -1,0 +1,74 @@
+//! `weft check`: whether a program's ranks can be threads, why not, and what to do; and which of its calls are not done.
+
+use crate::command_line::resolve::OURS;
+use crate::tools::undone::UNDONE;
+use std::path::{Path, PathBuf};
+use weft_base::say;
+use weft_loader::Verdict;
+
+/// Ranks can be threads.
+pub const THREADS: i32 = 0;
+/// Ranks must be processes.
+pub const PROCESSES: i32 = 1;
+/// The file cannot be run at all.
+pub const NOT_LOADABLE: i32 = 3;
+
+/// Prints the verdict on a program; returns the exit code.
+pub fn check(program: &Path) -> i32 {
+    let verdict = weft_loader::examine(program, OURS);
+    let code = print(program, &verdict);
+    for (object, calls) in not_done(program) {
+        println!("  not done: {}: calls {}", object.display(), calls.join(", "));
+    }
+    code
+}
+
+/// Lists the procedures that are not done and that a program and its own libraries call, by file.
+fn not_done(program: &Path) -> Vec<(PathBuf, Vec<String>)> {
+    let is_undone = |name: &str| {
+        let name = name.strip_prefix('P').filter(|name| name.starts_with("MPI_")).unwrap_or(name);
+        UNDONE.binary_search(&name).is_ok()
+    };
+    weft_loader::imports(program, OURS, &is_undone)
+}
+
+/// Says how many procedures that are not done a program calls, if it does.
+pub fn say_what_is_not_done(program: &Path) {
+    let count: usize = not_done(program).iter().map(|(_, calls)| calls.len()).sum();
+    if count > 0 {
+        let program = program.display();
+        say!(
+            "mpirun: {program}: calls {count} procedures that are not done; weft check {program} lists them"
+        );
+    }
+}
+
+fn print(program: &Path, verdict: &Verdict) -> i32 {
+    let shown = program.display();
+    match verdict {
+        Verdict::Threads { notes } => {
+            println!("{shown}: its ranks can be threads");
+            for note in notes {
+                println!("  note: {note}");
+            }
+            THREADS
+        }
+        Verdict::Processes { reasons, notes } => {
+            println!("{shown}: its ranks must be processes");
+            for reason in reasons {
+                println!("  because {reason}");
+            }
+            for remedy in verdict.remedies() {
+                println!("  remedy: {remedy}");
+            }
+            for note in notes {
+                println!("  note: {note}");
+            }
+            PROCESSES
+        }
+        Verdict::NotLoadable(error) => {
+            println!("{error}");
+            NOT_LOADABLE
+        }
+    }
+}
