@@ -1,4 +1,5 @@
 //! Checking mode: findings on their way to `mpirun`, which knows names and source lines.
+#![allow(unsafe_code)] // Walks the stack of a thread, of which the caller knows that it waits.
 
 use crate::control::Control;
 use std::sync::OnceLock;
@@ -7,6 +8,7 @@ use weft_base::job::{Place, Report};
 use weft_base::settings::is_checking;
 use weft_base::site::{self, Site};
 use weft_sched::Thread;
+use weft_sys::caller;
 
 static CONTROL: OnceLock<&'static Control> = OnceLock::new();
 
@@ -37,10 +39,27 @@ fn locate(address: usize) -> Option<(String, u64)> {
     found
 }
 
-/// Returns where in the program a rank's thread is, in checking mode.
-pub fn place_of(thread: &'static Thread) -> Option<Place> {
+/// Returns where in the program a thread is, in checking mode.
+pub fn place_of(thread: &Thread) -> Option<Place> {
     if !is_checking() {
         return None;
     }
     Site::of_call(thread.call_address()).map(|site| place(Some(site)))
+}
+
+/// Returns where in the program a waiting thread is: finds the innermost call into the library on its stack.
+///
+/// # Safety
+/// Nothing wakes the thread before this returns.
+pub unsafe fn place_on_stack(thread: &Thread) -> Option<Place> {
+    let mut found = None;
+    // SAFETY: the caller's promise.
+    unsafe {
+        thread.walk(&mut |address| {
+            found = (!caller::is_own(address)).then_some(address);
+            found.is_none()
+        });
+    }
+    let (file, offset) = locate(found?)?;
+    Some(Place { call: thread.call().into(), offset, file })
 }

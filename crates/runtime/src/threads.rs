@@ -107,8 +107,9 @@ pub fn state_of(rank: u32, thread: &'static Thread, in_full: bool) -> RankState 
         let others = weft_sched::foreign_threads_of(rank).into_iter().filter(|t| !core::ptr::eq(*t, thread));
         let threads: Vec<_> = own.into_iter().chain(others).filter(waits).collect();
         let mut knowledge = weft_mpi::reports::waiting::describe(process, &threads);
-        if let Some(first) = knowledge.calls.first_mut().filter(|_| own.is_some()) {
-            first.place.clone_from(&state.place);
+        for (call, thread) in knowledge.calls.iter_mut().zip(&threads) {
+            // SAFETY: the thread waits for ever, or the rank would not be described in full.
+            call.place = unsafe { crate::findings::place_on_stack(thread) };
         }
         for other in knowledge.calls.iter_mut().filter(|_| outside.is_some()) {
             other.call = match outside {

@@ -174,6 +174,18 @@ impl Thread {
         self.call.load(Ordering::Relaxed) as usize
     }
 
+    /// Shows the addresses to which the calls on the stack of a waiting thread return, innermost first, until `show` returns
+    /// false; some of the library's own come before. Shows nothing of a thread that runs.
+    ///
+    /// # Safety
+    /// If the thread waits, nothing wakes it before this returns.
+    pub unsafe fn walk(&self, show: &mut dyn FnMut(usize) -> bool) {
+        if !self.on_workers || !self.context.on_core() {
+            // SAFETY: the context is off its core, or rests if its stack pointer is noted, and stays so, says the caller.
+            unsafe { self.context.walk(show) }
+        }
+    }
+
     /// Returns what the thread has said of its wait, 0 if nothing, and how often it has said something.
     pub fn said_wait(&self) -> (u64, u32) {
         let said = self.wait.load(Ordering::SeqCst);
@@ -288,7 +300,7 @@ impl Thread {
         // Only this thread writes the word.
         let sleeps = self.sleeps.load(Ordering::Relaxed);
         self.sleeps.store(sleeps.wrapping_add(1), Ordering::SeqCst);
-        match idle::source() {
+        self.context.rest(&mut || match idle::source() {
             Some(source) => {
                 let is_idle = || self.state.0.load(Ordering::SeqCst) == PARKED;
                 idle::visit(source, self, &is_idle, &|limit| {
@@ -300,7 +312,7 @@ impl Thread {
                     futex::wait(&self.state.0, PARKED);
                 }
             }
-        }
+        });
         self.sleeps.store(sleeps.wrapping_add(2), Ordering::SeqCst);
     }
 

@@ -32,6 +32,7 @@ const SCENARIOS: &[(&str, Body)] = &[
     ("deadlock_of_threads", deadlock_of_threads),
     ("stacks", stacks),
     ("created", created),
+    ("walked", walked),
 ];
 
 #[test]
@@ -490,6 +491,49 @@ fn ranks_that_are_being_created_are_no_deadlock() {
 
 fn created(_: u32, _: u32) {
     yield_now();
+}
+
+#[test]
+fn the_stack_of_a_rank_that_waits_is_walked() {
+    for workers in [1, 2] {
+        passes("walked", 2, workers, "user");
+    }
+    passes("walked", 2, 0, "kernel");
+}
+
+/// Rank 0 notes the addresses on its stack and waits; rank 1 finds those of its callers there.
+fn walked(rank: u32, _: u32) {
+    static ADDRESSES: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+    static DONE: AtomicBool = AtomicBool::new(false);
+    if rank == 0 {
+        let mut own = Vec::new();
+        weft_sys::caller::walk(&mut |address| {
+            own.push(address);
+            true
+        });
+        *ADDRESSES.lock().unwrap() = own;
+        return wait_until(|| DONE.load(Acquire));
+    }
+    let first = thread_of(0).unwrap();
+    loop {
+        let own = ADDRESSES.lock().unwrap().clone();
+        let mut seen = Vec::new();
+        let mut note = |address| {
+            seen.push(address);
+            true
+        };
+        // SAFETY: only this rank wakes the first, below.
+        unsafe { first.walk(&mut note) };
+        // The innermost ones are those of the two walks themselves, and of this function, which is at another line.
+        let callers = own.iter().rev().zip(seen.iter().rev()).take_while(|(one, other)| one == other).count();
+        if callers >= 3 && callers + 6 >= own.len() {
+            break;
+        }
+        assert!(seen.is_empty() || own.is_empty(), "{own:x?} and {seen:x?}");
+        yield_now();
+    }
+    DONE.store(true, Release);
+    first.unpark();
 }
 
 fn deadlock_of_threads(rank: u32, ranks: u32) {

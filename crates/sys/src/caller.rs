@@ -41,24 +41,36 @@ fn own() -> &'static Range<usize> {
     })
 }
 
+/// Tells whether an address is in the object this code is in.
+pub fn is_own(address: usize) -> bool {
+    own().contains(&address)
+}
+
+/// Shows the addresses to which the calls on the stack return, innermost first, until `show` returns false.
+#[inline(never)]
+pub fn walk(mut show: &mut dyn FnMut(usize) -> bool) {
+    extern "C" fn step(context: *mut c_void, show: *mut c_void) -> c_int {
+        // SAFETY: the unwinder's context, and what is passed below.
+        let (address, show) =
+            unsafe { (_Unwind_GetIP(context), &mut *show.cast::<&mut dyn FnMut(usize) -> bool>()) };
+        if show(address) { GO_ON } else { STOP }
+    }
+    // SAFETY: `step` gets the closure back, which lives until the walk has ended.
+    unsafe { _Unwind_Backtrace(step, (&raw mut show).cast()) };
+}
+
 /// Returns the address to which the innermost call into the object of this code returns: the place in the program that
 /// called the library. 0 if there is none. Takes about a microsecond.
 #[inline(never)]
 pub fn program_address() -> usize {
-    extern "C" fn step(context: *mut c_void, found: *mut c_void) -> c_int {
-        // SAFETY: the unwinder's context, and what is passed below.
-        let (address, (own, found)) =
-            unsafe { (_Unwind_GetIP(context), &mut *found.cast::<(&'static Range<usize>, usize)>()) };
-        if own.contains(&address) {
-            return GO_ON;
+    let mut found = 0;
+    walk(&mut |address| {
+        if !is_own(address) {
+            found = address;
         }
-        *found = address;
-        STOP
-    }
-    let mut found = (own(), 0usize);
-    // SAFETY: `step` gets the pair back, which lives until the walk has ended.
-    unsafe { _Unwind_Backtrace(step, (&raw mut found).cast()) };
-    found.1
+        found == 0
+    });
+    found
 }
 
 #[cfg(test)]

@@ -87,6 +87,88 @@ weft_detach:
         b       3b
         .size   weft_detach, . - weft_detach
 
+        .p2align 4
+        .globl  weft_rest
+        .hidden weft_rest
+        .type   weft_rest, %function
+// weft_rest(x0: where the stack pointer is noted, x1: function, x2: its argument): calls the function, which sleeps on the
+// calling kernel thread. Until it returns the registers of the caller are on the stack as those of a saved context, so that
+// the stack can be walked.
+weft_rest:
+        .cfi_startproc
+        stp     x29, x30, [sp, #-160]!
+        .cfi_def_cfa_offset 160
+        .cfi_offset x29, -160
+        .cfi_offset x30, -152
+        stp     x19, x20, [sp, #16]
+        .cfi_offset x19, -144
+        stp     x21, x22, [sp, #32]
+        stp     x23, x24, [sp, #48]
+        stp     x25, x26, [sp, #64]
+        stp     x27, x28, [sp, #80]
+        stp     d8, d9, [sp, #96]
+        stp     d10, d11, [sp, #112]
+        stp     d12, d13, [sp, #128]
+        stp     d14, d15, [sp, #144]
+        mov     x19, x0
+        mov     x9, sp
+        stlr    x9, [x19]
+        mov     x0, x2
+        blr     x1
+        stlr    xzr, [x19]
+        // The function has kept the others.
+        ldr     x19, [sp, #16]
+        .cfi_restore x19
+        ldp     x29, x30, [sp], #160
+        .cfi_def_cfa_offset 0
+        .cfi_restore x29
+        .cfi_restore x30
+        ret
+        .cfi_endproc
+        .size   weft_rest, . - weft_rest
+
+        .p2align 4
+        .globl  weft_walk
+        .hidden weft_walk
+        .type   weft_walk, %function
+// weft_walk(x0: stack pointer of a saved context, x1: function, x2: its argument): calls the function. Who walks the stack
+// inside it finds the saved context's frames as those of the caller: its registers are where the directives say.
+weft_walk:
+        .cfi_startproc
+        stp     x29, x30, [sp, #-32]!
+        .cfi_def_cfa_offset 32
+        .cfi_offset x29, -32
+        .cfi_offset x30, -24
+        str     x19, [sp, #16]
+        .cfi_offset x19, -16
+        mov     x19, x0
+        .cfi_remember_state
+        .cfi_def_cfa x19, 160
+        .cfi_offset x29, -160
+        .cfi_offset x30, -152
+        .cfi_offset x19, -144
+        .cfi_offset x20, -136
+        .cfi_offset x21, -128
+        .cfi_offset x22, -120
+        .cfi_offset x23, -112
+        .cfi_offset x24, -104
+        .cfi_offset x25, -96
+        .cfi_offset x26, -88
+        .cfi_offset x27, -80
+        .cfi_offset x28, -72
+        mov     x0, x2
+        blr     x1
+        .cfi_restore_state
+        ldr     x19, [sp, #16]
+        .cfi_restore x19
+        ldp     x29, x30, [sp], #32
+        .cfi_def_cfa_offset 0
+        .cfi_restore x29
+        .cfi_restore x30
+        ret
+        .cfi_endproc
+        .size   weft_walk, . - weft_walk
+
         .section .tbss.weft_current, "awT", @nobits
         .globl  weft_current
         .hidden weft_current

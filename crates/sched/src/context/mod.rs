@@ -9,6 +9,7 @@
 //! runs on a stack that is still in use.
 #![allow(unsafe_code)] // Switching stacks and thread pointers is assembly.
 
+use core::ffi::c_void;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use weft_sync::prefetch;
 
@@ -42,6 +43,14 @@ unsafe impl Send for Context {}
 unsafe extern "C" {
     fn weft_switch(from: *const Context, to: *const Context);
     fn weft_detach(from: *const Context);
+    fn weft_rest(noted: *const AtomicUsize, function: extern "C" fn(*mut c_void), argument: *mut c_void);
+    fn weft_walk(stack_pointer: usize, function: extern "C" fn(*mut c_void), argument: *mut c_void);
+}
+
+/// Calls the closure that `argument` points to.
+extern "C" fn call(argument: *mut c_void) {
+    // SAFETY: `rest` and `walk` pass such a pointer, and wait until this returns.
+    unsafe { (*argument.cast::<&mut dyn FnMut()>())() }
 }
 
 impl Context {
@@ -61,6 +70,29 @@ impl Context {
     /// The caller runs the context.
     pub(crate) unsafe fn adopt_thread_pointer(&self) {
         self.thread_pointer.store(arch::thread_pointer(), Ordering::Relaxed);
+    }
+
+    /// Runs `sleep`, during which the calling thread's stack can be [walked](Self::walk). For a context that is never switched
+    /// from, because its thread has a kernel thread to itself.
+    pub(crate) fn rest(&self, mut sleep: &mut dyn FnMut()) {
+        // SAFETY: the assembly calls `call` with the closure, once, and restores what it has saved.
+        unsafe { weft_rest(&self.stack_pointer, call, (&raw mut sleep).cast()) };
+    }
+
+    /// Shows the addresses to which the calls on the saved stack return, after some of the caller's own, innermost first, until
+    /// `show` returns false.
+    ///
+    /// # Safety
+    /// The context is off its core, or rests, and stays so until this returns.
+    pub(crate) unsafe fn walk(&self, show: &mut dyn FnMut(usize) -> bool) {
+        let stack_pointer = self.stack_pointer.load(Ordering::Acquire);
+        if stack_pointer == 0 {
+            return;
+        }
+        let mut walk = || weft_sys::caller::walk(show);
+        let mut walk: &mut dyn FnMut() = &mut walk;
+        // SAFETY: a saved context's registers are at its stack pointer, and its stack does not change.
+        unsafe { weft_walk(stack_pointer, call, (&raw mut walk).cast()) };
     }
 
     /// Fetches what resuming the context will touch: the upper end of its stack, and its thread control block.

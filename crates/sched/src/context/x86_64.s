@@ -72,6 +72,81 @@ weft_detach:
         jmp     3b
         .size   weft_detach, . - weft_detach
 
+        .p2align 4
+        .globl  weft_rest
+        .hidden weft_rest
+        .type   weft_rest, @function
+# weft_rest(rdi: where the stack pointer is noted, rsi: function, rdx: its argument): calls the function, which sleeps on the
+# calling kernel thread. Until it returns the registers of the caller are on the stack as those of a saved context, so that
+# the stack can be walked.
+weft_rest:
+        .cfi_startproc
+        push    rbp
+        .cfi_adjust_cfa_offset 8
+        .cfi_rel_offset rbp, 0
+        push    rbx
+        .cfi_adjust_cfa_offset 8
+        .cfi_rel_offset rbx, 0
+        push    r12
+        .cfi_adjust_cfa_offset 8
+        push    r13
+        .cfi_adjust_cfa_offset 8
+        push    r14
+        .cfi_adjust_cfa_offset 8
+        push    r15
+        .cfi_adjust_cfa_offset 8
+        mov     qword ptr [rdi], rsp
+        mov     rbx, rdi
+        sub     rsp, 8                  # a call wants a multiple of 16
+        .cfi_adjust_cfa_offset 8
+        mov     rdi, rdx
+        call    rsi
+        add     rsp, 8
+        .cfi_adjust_cfa_offset -8
+        mov     qword ptr [rbx], 0
+        # The function has kept r12 to r15.
+        add     rsp, 32
+        .cfi_adjust_cfa_offset -32
+        pop     rbx
+        .cfi_adjust_cfa_offset -8
+        .cfi_restore rbx
+        pop     rbp
+        .cfi_adjust_cfa_offset -8
+        .cfi_restore rbp
+        ret
+        .cfi_endproc
+        .size   weft_rest, . - weft_rest
+
+        .p2align 4
+        .globl  weft_walk
+        .hidden weft_walk
+        .type   weft_walk, @function
+# weft_walk(rdi: stack pointer of a saved context, rsi: function, rdx: its argument): calls the function. Who walks the stack
+# inside it finds the saved context's frames as those of the caller: its registers are where the directives say.
+weft_walk:
+        .cfi_startproc
+        push    rbx
+        .cfi_adjust_cfa_offset 8
+        .cfi_rel_offset rbx, 0
+        mov     rbx, rdi
+        .cfi_remember_state
+        .cfi_def_cfa rbx, 56
+        .cfi_offset rbp, -16
+        .cfi_offset rbx, -24
+        .cfi_offset r12, -32
+        .cfi_offset r13, -40
+        .cfi_offset r14, -48
+        .cfi_offset r15, -56
+        mov     rdi, rdx
+        call    rsi
+        .cfi_restore_state
+        pop     rbx
+        .cfi_adjust_cfa_offset -8
+        .cfi_restore rbx
+        ret
+        .cfi_endproc
+        .size   weft_walk, . - weft_walk
+
         .section .tbss.weft_current, "awT", @nobits
         .globl  weft_current
         .hidden weft_current
