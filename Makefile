@@ -41,14 +41,12 @@ run:
 
 test:
 	@.ci/setup $(TEST_TOOLS)
-	@$(MAKE) --no-print-directory all
-	tests/run
+	tests/run --build
 
 # The whole of each suite, where `test` runs a part.
 test-all:
 	@.ci/setup $(TEST_TOOLS)
-	@$(MAKE) --no-print-directory all
-	tests/run --all
+	tests/run --build --all
 
 test-apps:
 	@.ci/setup $(TEST_TOOLS)
