@@ -99,6 +99,19 @@ static void be_busy(int rank, int size) {
   }
 }
 
+__attribute__((noinline)) static void send_to_nobody(int rank)
+{
+  int value = 0;
+  MPI_Send(&value, 1, MPI_INT, rank, 0, MPI_COMM_WORLD); /* the wrong call */
+  zero = value; /* so that the call is no jump */
+}
+
+static void give_up(MPI_Comm *comm, int *code, ...)
+{
+  zero = *code;
+  MPI_Abort(*comm, *code ? 7 : 1); /* the handler's end */
+}
+
 int main(int argc, char **argv) {
   const char *what = argc > 1 ? argv[1] : "";
   // Some of the processes, if there are several.
@@ -145,7 +158,13 @@ int main(int argc, char **argv) {
       pthread_join(thread, &result);
       if (result != &value) exit(5);
     }
-    if (!strcmp(what, "error")) MPI_Send(&value, 1, MPI_INT, size + 5, 0, MPI_COMM_WORLD);
+    if (!strcmp(what, "error abort")) MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ABORT);
+    if (!strcmp(what, "error handler")) {
+      MPI_Errhandler handler;
+      MPI_Comm_create_errhandler(give_up, &handler);
+      MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    }
+    if (!strncmp(what, "error", 5)) send_to_nobody(size + 5);
   }
   if (!strcmp(what, "all")) return read_nowhere();
   if (!strcmp(what, "spin")) for (;;) zero = 0;

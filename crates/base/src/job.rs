@@ -340,14 +340,7 @@ pub enum Report {
         stack: Option<(u64, u64)>,
     },
     /// One frame of the crash, innermost first.
-    Frame {
-        /// The address in the process.
-        address: u64,
-        /// The address in the file's own numbering.
-        offset: u64,
-        /// The object's file; empty if unknown.
-        file: String,
-    },
+    Frame(Frame),
     /// The crash is complete.
     CrashEnd,
     /// A rank called `MPI_Abort`, or an error handler ended the job.
@@ -358,6 +351,9 @@ pub enum Report {
         code: i32,
         /// The reason, if there is more to say than the code.
         message: String,
+        /// The calls in the program that led to an error, innermost first.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        stack: Vec<Frame>,
     },
     /// A rank ended in a way that ends the job.
     RankFailed {
@@ -445,6 +441,17 @@ pub enum Report {
         /// The exit code of the first failing rank, or 0.
         code: i32,
     },
+}
+
+/// One call of a stack.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub struct Frame {
+    /// The address in the process.
+    pub address: u64,
+    /// The address in the file's own numbering.
+    pub offset: u64,
+    /// The object's file; empty if unknown.
+    pub file: String,
 }
 
 /// What one rank is doing.

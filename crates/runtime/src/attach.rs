@@ -200,10 +200,11 @@ fn describe(in_full: bool) -> Report {
 }
 
 impl weft_mpi::process::host::Host for Attached {
-    fn abort(&self, rank: u32, code: i32, message: &str) -> ! {
+    fn abort(&self, rank: u32, code: i32, message: &str, stack: &[usize]) -> ! {
+        let stack = crate::findings::frames(stack);
         // A code of which the shell would see 0 must not look like success.
         let code = if code & 0xff == 0 { 1 } else { code };
-        self.starter.report(&Report::Abort { rank: Some(rank), code, message: message.into() });
+        self.starter.report(&Report::Abort { rank: Some(rank), code, message: message.into(), stack });
         flush();
         self.starter.end_job(code);
         leave_at_once(code & 0xff)

@@ -4,7 +4,7 @@
 use crate::control::Control;
 use std::sync::OnceLock;
 use weft_base::finding::{self, Finding};
-use weft_base::job::{Place, Report};
+use weft_base::job::{Frame, Place, Report};
 use weft_base::settings::is_checking;
 use weft_base::site::{self, Site};
 use weft_sched::Thread;
@@ -37,6 +37,15 @@ fn locate(address: usize) -> Option<(String, u64)> {
         found = Some((String::from_utf8_lossy(file).into_owned(), offset as u64));
     });
     found
+}
+
+/// Returns the calls of a stack, of which there are the addresses, as `mpirun` can be told.
+pub fn frames(stack: &[usize]) -> Vec<Frame> {
+    let frame = |&address: &usize| {
+        let (file, offset) = locate(address).unwrap_or_default();
+        Frame { address: address as u64, offset, file }
+    };
+    stack.iter().map(frame).collect()
 }
 
 /// Returns where in the program a thread is, in checking mode.

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, O
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use weft_base::host::{Beginning, NodeHooks, RankEnd};
-use weft_base::job::{Job, Name, Named, RankState, Report, Secret, Spawn};
+use weft_base::job::{Frame, Job, Name, Named, RankState, Report, Secret, Spawn};
 use weft_base::{say, settings};
 use weft_loader::{Copy, Program};
 use weft_mpi::process::{INITIALIZED, Process};
@@ -73,8 +73,8 @@ fn crashed_rank() -> Option<u32> {
 struct Host(&'static Held);
 
 impl weft_mpi::process::host::Host for Host {
-    fn abort(&self, rank: u32, code: i32, message: &str) -> ! {
-        self.0.abort(Some(rank), code, message.into())
+    fn abort(&self, rank: u32, code: i32, message: &str, stack: &[usize]) -> ! {
+        self.0.abort(Some(rank), code, message.into(), findings::frames(stack))
     }
 
     fn size(&self) -> u32 {
@@ -362,11 +362,11 @@ impl Held {
     }
 
     /// Ends the job on behalf of a rank.
-    pub fn abort(&self, rank: Option<u32>, code: i32, message: String) -> ! {
+    pub fn abort(&self, rank: Option<u32>, code: i32, message: String, stack: Vec<Frame>) -> ! {
         self.claim_end();
         // A code of which the shell would see 0 must not look like success.
         let code = if code & 0xff == 0 { 1 } else { code };
-        self.control.send(&Report::Abort { rank, code, message });
+        self.control.send(&Report::Abort { rank, code, message, stack });
         flush();
         leave_at_once(code & 0xff)
     }

@@ -137,10 +137,16 @@ impl Starter for Launcher {
     fn report(&self, report: &Report) {
         let host = Alone.name();
         match report {
-            Report::Abort { rank, code, message } => {
+            Report::Abort { rank, code, message, stack } => {
                 let who = rank
                     .map_or_else(|| "a thread that belongs to no rank".into(), |rank| format!("rank {rank}"));
                 say(&format!("{who} on {host} aborted the job with code {code}: {message}"));
+                for (number, frame) in stack.iter().enumerate() {
+                    say(&format!("  #{number} {} {:#x}", frame.file, frame.offset));
+                }
+                if !stack.is_empty() {
+                    say("  (addr2line -Cfie FILE ADDRESS tells function and line)");
+                }
             }
             Report::RankFailed { rank, code, message } => {
                 say(&format!("rank {rank} on {host} {message}; the job ends with exit code {}", code & 0xff));

@@ -4,7 +4,7 @@ use crate::reports::deadlock;
 use crate::reports::symbols::Symbols;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
-use weft_base::job::{Place, RankState, Report};
+use weft_base::job::{Frame, Place, RankState, Report};
 use weft_base::say;
 use weft_diagnose::signals;
 
@@ -15,11 +15,9 @@ const LISTED: usize = 20;
 #[derive(Default)]
 pub struct Printer {
     symbols: Symbols,
-    frames: usize,
-    /// The line printed last, without its number, and how often it came again.
-    last: (String, usize),
-    past_main: bool,
     in_crash: bool,
+    /// The stack of the crash, as far as it has been printed.
+    crash: Stack,
     /// What checking mode has found: the text, and the ranks that noticed it, each as often as it did.
     findings: HashMap<String, Vec<u32>>,
     /// What the hosts have sent to each other, if they count: messages of ranks, of collectives, bytes.
@@ -38,6 +36,49 @@ pub fn signal_name(signal: i32) -> String {
 pub fn host() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     if name.trim().is_empty() { "localhost".into() } else { name.trim().into() }
+}
+
+/// A stack that is being printed, innermost function first, until `main`.
+#[derive(Default)]
+struct Stack {
+    frames: usize,
+    /// The line printed last, without its number, and how often it came again.
+    last: (String, usize),
+    past_main: bool,
+}
+
+impl Stack {
+    /// Prints a frame; `is_return` says that its address is where a call returns to.
+    fn print(&mut self, symbols: &mut Symbols, frame: &Frame, is_return: bool) {
+        if self.past_main {
+            return;
+        }
+        let Frame { address, offset, file } = frame;
+        for frame in symbols.find(file, *offset, is_return) {
+            let place = frame.place.unwrap_or_else(|| {
+                let name = file.rsplit('/').next().unwrap_or_default();
+                if name.is_empty() { String::new() } else { format!("{name}+{offset:#x}") }
+            });
+            let function = frame.function.unwrap_or_else(|| format!("{address:#x}"));
+            let line = format!("{function}{}{place}", if place.is_empty() { "" } else { " at " });
+            if line == self.last.0 && self.frames > 1 {
+                self.last.1 += 1;
+            } else {
+                self.print_repetitions();
+                say!("  #{} {line}", self.frames);
+                self.last = (line, 0);
+            }
+            self.frames += 1;
+            self.past_main |= function == "main";
+        }
+    }
+
+    fn print_repetitions(&mut self) {
+        if self.last.1 > 0 {
+            say!("  … the same {} times", self.last.1);
+        }
+        self.last.1 = 0;
+    }
 }
 
 fn who(rank: Option<u32>) -> String {
@@ -102,11 +143,15 @@ impl Printer {
                     say!("mpirun: {who} on {host}: {name}{place}{cause}");
                 }
             }
-            Report::Frame { address, offset, file } => self.frame(*address, *offset, file),
+            Report::Frame(frame) => self.crash.print(&mut self.symbols, frame, self.crash.frames > 0),
             Report::CrashEnd => self.finish(),
-            Report::Abort { rank, code, message } => {
+            Report::Abort { rank, code, message, stack } => {
                 let reason = if message.is_empty() { String::new() } else { format!(": {message}") };
                 say!("mpirun: {} on {} aborted the job with code {code}{reason}", who(*rank), host);
+                let mut printed = Stack::default();
+                // Each is where a call returns to.
+                stack.iter().for_each(|frame| printed.print(&mut self.symbols, frame, true));
+                printed.print_repetitions();
             }
             Report::RankFailed { rank, code, message } => {
                 say!("mpirun: rank {rank} on {host} {message}; the job ends with exit code {}", code & 0xff);
@@ -133,29 +178,6 @@ impl Printer {
             | Report::Spawn { .. }
             | Report::Name { .. }
             | Report::Met { .. } => {}
-        }
-    }
-
-    fn frame(&mut self, address: u64, offset: u64, file: &str) {
-        if self.past_main {
-            return;
-        }
-        for frame in self.symbols.find(file, offset, self.frames > 0) {
-            let place = frame.place.unwrap_or_else(|| {
-                let name = file.rsplit('/').next().unwrap_or_default();
-                if name.is_empty() { String::new() } else { format!("{name}+{offset:#x}") }
-            });
-            let function = frame.function.unwrap_or_else(|| format!("{address:#x}"));
-            let line = format!("{function}{}{place}", if place.is_empty() { "" } else { " at " });
-            if line == self.last.0 && self.frames > 1 {
-                self.last.1 += 1;
-            } else {
-                self.print_repetitions();
-                say!("  #{} {line}", self.frames);
-                self.last = (line, 0);
-            }
-            self.frames += 1;
-            self.past_main |= function == "main";
         }
     }
 
@@ -250,17 +272,10 @@ impl Printer {
         ranks.iter().map(with_place).collect()
     }
 
-    fn print_repetitions(&mut self) {
-        if self.last.1 > 0 {
-            say!("  … the same {} times", self.last.1);
-        }
-        self.last.1 = 0;
-    }
-
     /// Ends a crash's list of frames.
     pub fn finish(&mut self) {
-        self.print_repetitions();
-        if self.in_crash && self.frames == 0 {
+        self.crash.print_repetitions();
+        if self.in_crash && self.crash.frames == 0 {
             say!("  (no backtrace: the stack could not be read)");
         }
         self.in_crash = false;

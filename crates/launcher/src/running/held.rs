@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     fn abort(code: i32) -> Report {
-        Report::Abort { rank: Some(0), code, message: String::new() }
+        Report::Abort { rank: Some(0), code, message: String::new(), stack: Vec::new() }
     }
 
     fn codes(taken: Vec<(u32, Report)>) -> Vec<(u32, i32)> {

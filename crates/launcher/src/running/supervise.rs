@@ -576,7 +576,7 @@ impl Supervisor<'_> {
         if self.code.is_none()
             || matches!(
                 report,
-                Report::Frame { .. } | Report::CrashEnd | Report::Finding { .. } | Report::Sent { .. }
+                Report::Frame(_) | Report::CrashEnd | Report::Finding { .. } | Report::Sent { .. }
             )
         {
             self.printer.print(&report, &node.host);
@@ -640,7 +640,7 @@ impl Supervisor<'_> {
                 self.has_met |= is_connected;
                 self.offspring.note(job, is_connected);
             }
-            Report::Frame { .. } | Report::CrashEnd | Report::Finding { .. } | Report::Sent { .. } => {}
+            Report::Frame(_) | Report::CrashEnd | Report::Finding { .. } | Report::Sent { .. } => {}
         }
     }
 

@@ -1,6 +1,7 @@
 //! Calls of the user's functions.
 #![allow(unsafe_code)]
 
+use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 use weft_base::abi::Status;
 
@@ -54,12 +55,24 @@ pub fn delete_attribute(
 /// Runs an error handler on the object with handle `object` and returns the code it leaves.
 pub fn error_handler(function: usize, object: usize, code: c_int) -> c_int {
     let (mut object, mut code) = (object, code);
+    HANDLERS.set(HANDLERS.get() + 1);
     // SAFETY: the user registered this address as a function of this type.
     unsafe {
         let function = core::mem::transmute::<usize, ErrorHandler>(function);
         function(&mut object, &mut code);
     }
+    HANDLERS.set(HANDLERS.get().saturating_sub(1));
     code
+}
+
+thread_local! {
+    /// How many error handlers of the calling thread run, one inside the other. A handler that leaves by a jump stays counted.
+    static HANDLERS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Tells whether an error handler runs in the calling thread.
+pub(crate) fn is_in_error_handler() -> bool {
+    HANDLERS.get() > 0
 }
 
 /// Runs the query function of a generalized request, which fills in the status, and returns its error code.

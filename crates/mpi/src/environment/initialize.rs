@@ -1,6 +1,6 @@
 //! Starting and ending the library (chapter 11), thread levels, abort.
 
-use crate::arguments::check;
+use crate::arguments::{callbacks, check};
 use crate::communicators::communicator;
 use crate::jobs::nodes;
 use crate::jobs::spawning;
@@ -154,5 +154,8 @@ pub fn abort(comm: abi::Comm, errorcode: c_int) -> Result {
     let (rank, size, machine) = (process.world_rank, process.world_size, host::host().name());
     let text =
         format!("weft: rank {rank} of {size} on {machine}: MPI_Abort on {on} with error code {errorcode}");
-    host::host().abort(process.world_rank, errorcode, &text)
+    // A handler that aborts tells by itself neither where nor of which call the error was.
+    let stack =
+        if callbacks::is_in_error_handler() { crate::errors::handling::program_stack() } else { Vec::new() };
+    host::host().abort(process.world_rank, errorcode, &text, &stack)
 }

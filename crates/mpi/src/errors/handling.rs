@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use weft_base::constants::*;
 use weft_base::handle::Kind;
 use weft_base::{Error, In, Out, Result, abi};
+use weft_sys::caller;
 
 /// The object whose error handler an error goes to.
 #[derive(Clone, Copy, Debug)]
@@ -138,9 +139,25 @@ fn handle(process: &Process, destination: &Destination, code: c_int, story: &str
                 "weft: error on {}: {story} [{class}: {meaning}]. The job ends because the error handler is {which}.",
                 host::host().name(),
             );
-            host::host().abort(process.world_rank, code, &text)
+            host::host().abort(process.world_rank, code, &text, &program_stack())
         }
     }
+}
+
+/// The most calls of a stack that are reported.
+const DEPTH: usize = 64;
+
+/// Returns the addresses in the program, and in what is not the library, to which the calls of the calling thread return,
+/// innermost first.
+pub(crate) fn program_stack() -> Vec<usize> {
+    let mut found = Vec::new();
+    caller::walk(&mut |address| {
+        if !caller::is_own(address) {
+            found.push(address);
+        }
+        found.len() < DEPTH
+    });
+    found
 }
 
 /// Makes the error of a callback's return code, as `MPI_Comm_dup` and friends report it.

@@ -142,7 +142,7 @@ fn end_job(rank: u32, error: Error) {
         host::host().size(),
         error.message
     );
-    host::host().abort(rank, error.class, &text)
+    host::host().abort(rank, error.class, &text, &[])
 }
 
 /// The rank, its messages, and the communicator of a call.

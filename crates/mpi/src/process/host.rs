@@ -8,8 +8,9 @@ use weft_base::job::{Name, Named, Secret, Spawn};
 
 /// Installed once by whoever runs the ranks; a program started alone uses [`Alone`].
 pub trait Host: Send + Sync {
-    /// Ends the whole job with `code` and a report of `message`, on behalf of rank `rank`.
-    fn abort(&self, rank: u32, code: i32, message: &str) -> !;
+    /// Ends the whole job with `code` and a report of `message`, on behalf of rank `rank`. `stack` holds the addresses in the
+    /// program to which the calls return that led to an error, innermost first; nothing if it was no error.
+    fn abort(&self, rank: u32, code: i32, message: &str, stack: &[usize]) -> !;
 
     /// Returns the number of ranks of the job.
     fn size(&self) -> u32;
@@ -133,7 +134,7 @@ pub fn host() -> &'static dyn Host {
 pub struct Alone;
 
 impl Host for Alone {
-    fn abort(&self, _rank: u32, code: i32, message: &str) -> ! {
+    fn abort(&self, _rank: u32, code: i32, message: &str, _stack: &[usize]) -> ! {
         let _ = writeln!(std::io::stderr(), "{message}");
         std::process::exit(if code & 0xff == 0 { 1 } else { code })
     }
