@@ -334,7 +334,7 @@ def hold():
     signal.pause()
 
 
-__all__ = ["HOME", "LAUNCHERS", "Hydra", "start"]
+__all__ = ["LAUNCHERS", "Hydra", "start"]
 
 if __name__ == "__main__":
     what, *words = sys.argv[1:]
