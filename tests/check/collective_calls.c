@@ -1,6 +1,6 @@
 /* Ranks of one communicator in different collective operations, and with different roots.
  *
- * check: ranks=3
+ * check: ranks=3 code=16
  * check-output: ranks of one communicator are in different collective calls
  * check-output:  is in MPI_Barrier at collective_calls.c:@barrier (in main)
  * check-output:  is in MPI_Bcast at collective_calls.c:@bcast (in main)

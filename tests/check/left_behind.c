@@ -1,6 +1,6 @@
 /* One of everything that a program should free, complete or receive before MPI_Finalize.
  *
- * check: ranks=2,3
+ * check: ranks=2,3 options=--set,check-sends=buffer
  * check-output: a communicator was never freed
  * check-output: created in MPI_Comm_dup at left_behind.c:@dup (in main)
  * check-output: a group was never freed

@@ -1,6 +1,6 @@
 /* A message sent as one type and received as another, by each way a message can go.
  *
- * check: ranks=2,3
+ * check: ranks=2,3 options=--set,check-sends=buffer
  * check-output: the datatypes of a message and its receive differ: element 0 was sent as MPI_INT and received as MPI_FLOAT
  * check-output: sent by rank 0 with tag 1 in MPI_Send at message_types.c:@early (in main)
  * check-output: received by rank 1 in MPI_Recv at message_types.c:@late (in main)

@@ -1,6 +1,6 @@
 /* Findings name the communicator: the world, one with a name, one without.
  *
- * check: ranks=2,4
+ * check: ranks=2,4 options=--set,check-sends=buffer
  * check-output: and received as MPI_INT (on MPI_COMM_WORLD)
  * check-output: ranks give different roots to MPI_Bcast (on halo exchange)
  * check-output: a message of 4 bytes was never received (on MPI_COMM_WORLD)

@@ -394,6 +394,8 @@ pub enum Report {
         message: String,
         /// The calls it concerns.
         calls: Vec<(String, Place)>,
+        /// How often such a mistake was made since it was reported last.
+        times: u64,
     },
     /// A rank wants programs to be started; [`Request::Spawned`] answers.
     Spawn {
@@ -476,7 +478,7 @@ impl RankState {
 }
 
 /// A call in the program.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
     /// The procedure.
     pub call: String,

@@ -53,9 +53,18 @@ pub fn enter(call: &'static str) -> &'static Site {
         sites.push((core::ptr::from_ref(&site.call) as usize, site));
         site
     };
-    let site = KNOWN.with_borrow_mut(|known| *known.entry(key).or_insert_with(make));
+    let known = KNOWN.try_with(|known| *known.borrow_mut().entry(key).or_insert_with(make));
+    // Exit handlers of the program may come when the table of their thread is gone.
+    let site = known.unwrap_or_else(|_| again(call, address).unwrap_or_else(make));
     CURRENT.set(Some(site));
     site
+}
+
+/// Finds a site that some thread has noted.
+fn again(call: &'static str, address: usize) -> Option<&'static Site> {
+    let sites = SITES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = sites.iter().map(|(_, site)| *site);
+    known.find(|site| core::ptr::eq(site.call, call) && site.address == address)
 }
 
 /// The most bytes of names in a call that is written for another process; longer ones are left out.

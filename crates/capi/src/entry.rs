@@ -5,6 +5,7 @@ use weft_base::constants::{MPI_ERR_UNSUPPORTED_OPERATION, MPI_SUCCESS};
 pub(crate) use weft_base::settings::is_checking;
 use weft_base::{Error, Result, Subject};
 pub(crate) use weft_mpi::errors::handling::Object;
+use weft_mpi::reports::thread_levels;
 use weft_sys::errno;
 
 use crate::generated::arguments::ONLY;
@@ -14,24 +15,38 @@ use core::ffi::c_int;
 /// Notes which call the current thread is in, for reports. It stays noted after the call: clearing it would cost a
 /// store in every call, and a report can tell a rank that waits from one that runs.
 ///
-/// Returns what leaves `errno` as it was.
+/// Returns what ends the call, and leaves `errno` as it was.
 #[inline(always)]
-pub(crate) fn begin(call: &'static &'static str) -> errno::Kept {
+pub(crate) fn begin(call: &'static &'static str) -> Begun {
     let errno = weft_sched::begin_call(call);
     if is_checking() {
         begin_checked(call);
     }
-    errno
+    Begun { _errno: errno }
+}
+
+/// A call that goes on as long as this is there.
+pub(crate) struct Begun {
+    _errno: errno::Kept,
+}
+
+impl Drop for Begun {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if is_checking() {
+            end_checked();
+        }
+    }
 }
 
 /// As [`begin`], for a call that may wait: notes words of its arguments, too; see `weft_base::noted`.
 #[inline(always)]
-pub(crate) fn begin_with<const N: usize>(call: &'static &'static str, words: [u64; N]) -> errno::Kept {
+pub(crate) fn begin_with<const N: usize>(call: &'static &'static str, words: [u64; N]) -> Begun {
     let errno = weft_sched::begin_call_with(call, words);
     if is_checking() {
         begin_checked(call);
     }
-    errno
+    Begun { _errno: errno }
 }
 
 /// Puts two numbers into a word.
@@ -44,7 +59,15 @@ pub(crate) fn pair(low: c_int, high: c_int) -> u64 {
 #[cold]
 #[inline(never)]
 fn begin_checked(call: &'static str) {
-    weft_sched::current().set_call(&weft_base::site::enter(call).call);
+    let site = weft_base::site::enter(call);
+    weft_sched::current().set_call(&site.call);
+    thread_levels::enter(site);
+}
+
+#[cold]
+#[inline(never)]
+fn end_checked() {
+    thread_levels::leave();
 }
 
 /// Ends a call: gives an error to the handler of the object it concerns.

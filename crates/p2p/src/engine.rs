@@ -249,10 +249,11 @@ impl Engine {
         target: u32,
         envelope: Envelope,
         data: Buffer,
-        mode: Mode,
+        mut mode: Mode,
     ) -> Result {
         if is_checking() {
             checking::look(me, &data, false);
+            mode = checking::mode(mode, &envelope);
         }
         // SAFETY: the caller's promise; the operation stays here until it is complete.
         unsafe {
@@ -277,8 +278,11 @@ impl Engine {
         target: u32,
         envelope: Envelope,
         data: Buffer,
-        mode: Mode,
+        mut mode: Mode,
     ) -> Result {
+        if is_checking() {
+            mode = checking::mode(mode, &envelope);
+        }
         // SAFETY: the caller's promise; the operation stays here until it is complete.
         unsafe {
             if self.is_offered(&data) && self.offer(me, target, envelope, data) {

@@ -12,7 +12,7 @@ use crate::starter::Starter;
 use core::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 use weft_base::job::{HANDOVER, Job, Name, Named, Report, Secret, Spawn};
-use weft_base::{say, settings, site};
+use weft_base::{finding, say, settings, site};
 use weft_mpi::process::{INITIALIZED, Process};
 use weft_pmi::environment;
 
@@ -59,6 +59,7 @@ extern "C" fn ending(code: c_int, _: *mut c_void) {
         _ => None,
     };
     weft_mpi::reports::checking::report_at_end(process);
+    finding::tell_rest();
     let starter = attached.starter;
     match missing {
         None => {
@@ -204,6 +205,7 @@ impl weft_mpi::process::host::Host for Attached {
         let stack = crate::findings::frames(stack);
         // A code of which the shell would see 0 must not look like success.
         let code = if code & 0xff == 0 { 1 } else { code };
+        finding::tell_rest();
         self.starter.report(&Report::Abort { rank: Some(rank), code, message: message.into(), stack });
         flush();
         self.starter.end_job(code);

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::{Mutex, OnceLock, PoisonError};
+use weft_base::finding;
 use weft_base::job::{Report, Request};
 
 use crate::node::{flush, leave_at_once};
@@ -85,6 +86,7 @@ impl Control {
                     }
                     Ok(Some(Request::End { code })) => {
                         flush();
+                        finding::tell_rest();
                         leave_at_once(code)
                     }
                     Ok(Some(Request::NotMet { port, reason })) => {

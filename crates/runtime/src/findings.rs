@@ -19,10 +19,11 @@ pub fn install(control: &'static Control) {
     site::locate_by(locate);
 }
 
-fn send(finding: &Finding) {
+fn send(finding: &Finding, times: u64) {
     let calls = finding.calls.iter().map(|(role, site)| (role.clone(), place(*site))).collect();
     if let Some(control) = CONTROL.get() {
-        control.send(&Report::Finding { rank: finding.rank, message: finding.message.clone(), calls });
+        let (rank, message) = (finding.rank, finding.message.clone());
+        control.send(&Report::Finding { rank, message, calls, times });
     }
 }
 

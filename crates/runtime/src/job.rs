@@ -13,7 +13,7 @@ use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use weft_base::host::{Beginning, NodeHooks, RankEnd};
 use weft_base::job::{Frame, Job, Name, Named, RankState, Report, Secret, Spawn};
-use weft_base::{say, settings};
+use weft_base::{finding, say, settings};
 use weft_loader::{Copy, Program};
 use weft_mpi::process::{INITIALIZED, Process};
 use weft_sched::Thread;
@@ -350,6 +350,7 @@ impl Held {
                 unsafe { libc::pause() };
             }
         }
+        finding::tell_rest();
     }
 
     fn fail(&self, rank: u32, code: i32, message: String, how: RankEnd) -> ! {

@@ -5,7 +5,7 @@ use crate::handover::{self, Received};
 use crate::job::{self, Held};
 use weft_base::host::{NodeHooks, VERSION};
 use weft_base::job::Report;
-use weft_base::say;
+use weft_base::{finding, say};
 
 /// Ends the process without exit handlers, destructors or unloading: thousands of copies would take long.
 pub fn leave_at_once(code: i32) -> ! {
@@ -62,6 +62,7 @@ pub fn main(arguments: &[String], hooks: &'static NodeHooks) -> i32 {
     flush();
     // Whatever the code: all ranks had done with MPI, and what they have sent may still be on its way.
     weft_mpi::jobs::nodes::leave();
+    finding::tell_rest();
     sent().iter().for_each(|report| control.send(report));
     control.send(&Report::Ended { code });
     job::forget();

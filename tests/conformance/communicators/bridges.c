@@ -1,6 +1,6 @@
 // Several groups joined pairwise by intercommunicators, in a line and in a ring; a peer communicator of two, one that is
 // itself an intercommunicator, and leaders that are not the first.
-// weft-test: ranks=3,4,17
+// weft-test: ranks=3,4,17 buffers=yes
 #include "check.h"
 
 static int size, group, local_rank;

@@ -54,7 +54,9 @@ static void throw_deep(int depth) {
 }
 
 int main(int argc, char **argv) {
-  check_init(&argc, &argv);
+  int level;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
+  MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
   const int rank = check_rank;
   int unwound = 0;
   inline_variable += rank;

@@ -1,5 +1,6 @@
 // The calls that make partitioned requests match in their order, per source, tag and communicator, and only each other;
 // MPI_PROC_NULL on either side; requests that are never started.
+// weft-test: buffers=yes
 #include "../check.h"
 
 enum { MANY = 5 };

@@ -1,4 +1,5 @@
 // The wait and test families, status inquiries without completion, free and cancel.
+// weft-test: buffers=yes
 #include "../check.h"
 
 enum { COUNT = 12 };

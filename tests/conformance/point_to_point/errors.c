@@ -1,4 +1,5 @@
 // Wrong arguments give the right error class; truncation is reported by every way of receiving.
+// weft-test: buffers=yes
 #include "../check.h"
 
 static MPI_Comm reported = MPI_COMM_NULL;

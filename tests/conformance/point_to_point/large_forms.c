@@ -1,5 +1,6 @@
 // The large-count form of every sending and receiving procedure does what its plain form does. Receives declare more
 // elements than an int counts, so a count that were cut off would leave no room.
+// weft-test: buffers=yes
 #include "../check.h"
 #include <sys/mman.h>
 

@@ -1,4 +1,5 @@
 // Every mode of sending, blocking and not, with messages of all protocols; statuses; MPI_PROC_NULL.
+// weft-test: buffers=yes
 #include "../check.h"
 
 enum { LENGTHS = 7 };

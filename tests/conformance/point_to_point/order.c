@@ -1,4 +1,5 @@
 // Messages of a pair on a communicator never overtake each other, whatever their lengths, modes and receives.
+// weft-test: buffers=yes
 #include "../check.h"
 
 enum { MESSAGES = 400 };

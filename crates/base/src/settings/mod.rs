@@ -187,6 +187,7 @@ settings! {
     LAUNCH_WIDTH "launch-width" Kind::Number(1, 100_000), 32, "How many hosts one host starts; they start the others";
     STACK "stack" Kind::Bytes(0, 64 * GIB), 0, "The size of a rank's stack; 0: the soft limit of the system (ulimit -s)";
     CHECK "check" Kind::Choice(&["off", "report", "error"]), 0, "Look for mistakes of the program; error: they fail the job (mpirun --check)";
+    CHECK_SENDS "check-sends" Kind::Choice(&["wait", "buffer"]), 0, "With --check, whether each standard send waits for its receive, or short ones are copied as without";
     EAGER "eager" Kind::Bytes(0, MIB), 4 * KIB, "The longest message that is copied when no receive is posted for it";
     UNEXPECTED "unexpected" Kind::Bytes(0, 64 * GIB), 4 * MIB, "How much a rank keeps of messages nobody receives yet, before senders wait";
     SHARE_FROM "share-from" Kind::Bytes(8 * KIB, 64 * GIB), 48 * KIB, "From which length on sender and receiver copy a message together";

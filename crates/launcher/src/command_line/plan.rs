@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use weft_base::job;
 use weft_base::say;
-use weft_base::settings::{BIND, CHECK, HEARTBEAT, LAUNCH_WIDTH, TIMEOUT, WORKERS};
+use weft_base::settings::{BIND, CHECK, CHECK_SENDS, HEARTBEAT, LAUNCH_WIDTH, TIMEOUT, WORKERS};
 
 /// A job ready to be started.
 #[derive(Debug)]
@@ -37,6 +37,8 @@ pub struct Plan {
     pub timeout: Option<Duration>,
     /// Whether findings of checking mode fail the job.
     pub findings_fail: bool,
+    /// Whether checking mode lets all standard sends wait.
+    pub sends_wait: bool,
     /// The parts of the installation.
     pub installation: Installation,
     /// Options that say on which hosts jobs run that ranks start.
@@ -477,6 +479,7 @@ pub fn plan(line: CommandLine, taken: &[(String, u32)]) -> Result<Plan, Stop> {
     let seconds = settings.number(&TIMEOUT);
     let timeout = line.timeout.or((seconds > 0).then(|| Duration::from_secs(seconds)));
     let findings_fail = settings.number(&CHECK) == 2;
+    let sends_wait = settings.number(&CHECK) != 0 && settings.number(&CHECK_SENDS) == 0;
     if line.verbose {
         settings.show_changed();
         if !reasons.is_empty() {
@@ -504,7 +507,18 @@ pub fn plan(line: CommandLine, taken: &[(String, u32)]) -> Result<Plan, Stop> {
         width: settings.number(&LAUNCH_WIDTH) as usize,
         by_rank: output.is_some() && reasons.is_empty(),
     };
-    Ok(Plan { errand, own_host, output, timeout, installation, findings_fail, hosts, own_ranks, taken })
+    Ok(Plan {
+        errand,
+        own_host,
+        output,
+        timeout,
+        installation,
+        findings_fail,
+        sends_wait,
+        hosts,
+        own_ranks,
+        taken,
+    })
 }
 
 /// Lets ranks of other hosts run where `mpirun` was called, too.

@@ -2,8 +2,9 @@
 
 use crate::reports::deadlock;
 use crate::reports::symbols::Symbols;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
+use weft_base::finding::{MOST_KINDS, without_numbers};
 use weft_base::job::{Frame, Place, RankState, Report};
 use weft_base::say;
 use weft_diagnose::signals;
@@ -18,10 +19,26 @@ pub struct Printer {
     in_crash: bool,
     /// The stack of the crash, as far as it has been printed.
     crash: Stack,
-    /// What checking mode has found: the text, and the ranks that noticed it, each as often as it did.
-    findings: HashMap<String, Vec<u32>>,
+    /// Whether checking mode lets all standard sends wait.
+    sends_wait: bool,
+    /// What checking mode has found, by its message without numbers and its places.
+    findings: HashMap<String, Found>,
+    /// How many findings were made that are of none of these kinds.
+    more_findings: u64,
+    /// Places that were looked up, and what is said of them.
+    places: HashMap<Place, String>,
     /// What the hosts have sent to each other, if they count: messages of ranks, of collectives, bytes.
     sent: BTreeMap<String, [u64; 3]>,
+}
+
+/// Findings of one kind.
+struct Found {
+    /// What the first of them says.
+    text: String,
+    /// Whether others have other numbers.
+    differs: bool,
+    ranks: BTreeSet<u32>,
+    times: u64,
 }
 
 /// Returns a signal's name and number.
@@ -123,6 +140,11 @@ pub fn intervals(ranks: &[u32]) -> String {
 }
 
 impl Printer {
+    /// Creates a printer; `sends_wait` if checking mode lets all standard sends wait.
+    pub fn new(sends_wait: bool) -> Self {
+        Self { sends_wait, ..Self::default() }
+    }
+
     /// Prints one report of a node process on `host`.
     pub fn print(&mut self, report: &Report, host: &str) {
         match report {
@@ -157,14 +179,17 @@ impl Printer {
                 say!("mpirun: rank {rank} on {host} {message}; the job ends with exit code {}", code & 0xff);
             }
             Report::Deadlock { ranks, stuck } => {
-                let text = deadlock::describe(ranks, &mut |place| self.line(place));
+                let mut text = deadlock::describe(ranks, &mut |place| self.line(place));
+                if self.sends_wait && deadlock::has_standard_sends(ranks) {
+                    text += deadlock::SENDS_WAIT;
+                }
                 say::write(format_args!("mpirun: deadlock: {}\n{text}", deadlock::headline(ranks, stuck)));
             }
             Report::Ranks { ranks } => {
                 let ranks = self.with_places(ranks);
                 say::write(format_args!("{}", describe(&ranks)));
             }
-            Report::Finding { rank, message, calls } => self.finding(*rank, message, calls),
+            Report::Finding { rank, message, calls, times } => self.finding(*rank, message, calls, *times),
             Report::Failed { message } => say!("mpirun: {message}"),
             Report::Sent { messages, bytes } => {
                 let sums = self.sent.entry(host.into()).or_default();
@@ -209,12 +234,31 @@ impl Printer {
         [at, function].into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
-    /// Prints a finding, unless it is known: every rank may make the same mistake.
-    fn finding(&mut self, rank: u32, message: &str, calls: &[(String, Place)]) {
-        let places: Vec<String> = calls.iter().map(|(_, place)| self.place(place)).collect();
-        let ranks = self.findings.entry(format!("{message}: {}", places.join(", "))).or_default();
-        ranks.push(rank);
-        if ranks.len() == 1 {
+    /// Returns what [`Printer::place`] does; a finding may be made at the same place a thousand times.
+    fn known_place(&mut self, place: &Place) -> String {
+        if let Some(text) = self.places.get(place) {
+            return text.clone();
+        }
+        let text = self.place(place);
+        self.places.insert(place.clone(), text.clone());
+        text
+    }
+
+    /// Prints a finding, unless one like it is known: every rank may make the same mistake, and make it again.
+    fn finding(&mut self, rank: u32, message: &str, calls: &[(String, Place)], times: u64) {
+        let places: Vec<String> = calls.iter().map(|(_, place)| self.known_place(place)).collect();
+        let places_in_line = places.join(", ");
+        let text = format!("{message}: {places_in_line}");
+        let kind = format!("{}: {places_in_line}", without_numbers(message));
+        if let Some(found) = self.findings.get_mut(&kind) {
+            found.differs |= found.text != text;
+            found.ranks.insert(rank);
+            found.times += times;
+        } else if self.findings.len() == MOST_KINDS {
+            self.more_findings += times;
+        } else {
+            let ranks = BTreeSet::from([rank]);
+            self.findings.insert(kind, Found { text, differs: false, ranks, times });
             let mut text = format!("weft check: rank {rank}: {message}");
             for ((role, _), place) in calls.iter().zip(places) {
                 text += &format!("\n  {role} in {place}");
@@ -244,14 +288,16 @@ impl Printer {
         if self.findings.is_empty() {
             return;
         }
-        let mut repeated: Vec<_> = self.findings.iter().filter(|(_, ranks)| ranks.len() > 1).collect();
-        repeated.sort();
-        for (text, ranks) in repeated {
-            let mut different = ranks.clone();
-            different.sort_unstable();
-            different.dedup();
-            let word = if different.len() == 1 { "rank" } else { "ranks" };
-            say!("weft check: {} times, by {word} {}: {text}", ranks.len(), intervals(&different));
+        let mut repeated: Vec<_> = self.findings.values().filter(|found| found.times > 1).collect();
+        repeated.sort_unstable_by_key(|found| &found.text);
+        for Found { text, differs, ranks, times } in repeated {
+            let word = if ranks.len() == 1 { "rank" } else { "ranks" };
+            let like = if *differs { " like this" } else { "" };
+            let ranks: Vec<u32> = ranks.iter().copied().collect();
+            say!("weft check: {times} times{like}, by {word} {}: {text}", intervals(&ranks));
+        }
+        if self.more_findings > 0 {
+            say!("weft check: {} more findings, of other kinds than these", self.more_findings);
         }
         let plural = if self.findings.len() == 1 { "" } else { "s" };
         say!("weft check: {} finding{plural}", self.findings.len());

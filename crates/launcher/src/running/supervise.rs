@@ -184,7 +184,7 @@ pub fn run(plan: Plan, offspring: Offspring, mut answer: Option<Answer>) -> Resu
         branches,
         forwarder,
         input,
-        printer: Printer::default(),
+        printer: Printer::new(plan.sends_wait),
         code: None,
         late_code: None,
         code_of_offspring: None,

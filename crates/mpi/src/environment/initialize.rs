@@ -7,7 +7,7 @@ use crate::jobs::spawning;
 use crate::point_to_point::messages::Messages;
 use crate::process::host;
 use crate::process::{FINALIZED, INITIALIZED, NOT_INITIALIZED, Process};
-use crate::reports::checking;
+use crate::reports::{checking, thread_levels};
 use core::ffi::{c_char, c_int};
 use weft_base::constants::*;
 use weft_base::{Error, Out, Result, abi};
@@ -18,7 +18,7 @@ use weft_coll::Call;
 /// # Errors
 /// `MPI_ERR_OTHER` when MPI was initialised before.
 pub fn init(_argc: Out<c_int>, _argv: Out<*mut *mut c_char>) -> Result {
-    start()
+    start(MPI_THREAD_SINGLE)
 }
 
 /// `MPI_Init_thread`: `MPI_THREAD_MULTIPLE` is granted whatever is asked for.
@@ -31,17 +31,16 @@ pub fn init_thread(
     required: c_int,
     provided: Out<c_int>,
 ) -> Result {
-    let levels = [MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE];
-    if !levels.contains(&required) {
+    if !thread_levels::exists(required) {
         let text = format!("required is {required}; use an MPI_THREAD_… constant");
         return Err(Error::new(MPI_ERR_ARG, text));
     }
-    start()?;
+    start(required)?;
     provided.set(MPI_THREAD_MULTIPLE);
     Ok(())
 }
 
-fn start() -> Result {
+fn start(level: c_int) -> Result {
     let process = Process::any();
     match process.phase() {
         NOT_INITIALIZED => {}
@@ -58,6 +57,7 @@ fn start() -> Result {
     }
     communicator::create_predefined(process);
     process.messages.get_or_init(|| Messages::connect(process));
+    thread_levels::require(process, level);
     process.set_phase(INITIALIZED);
     spawning::meet_parent(process)
 }

@@ -9,6 +9,7 @@ use crate::errors::handling;
 use crate::errors::handling::{ErrorHandler, HandlerKind};
 use crate::point_to_point::messages::Messages;
 use crate::process::Process;
+use crate::reports::thread_levels;
 use core::ffi::{c_char, c_int};
 use std::sync::Arc;
 use weft_base::constants::*;
@@ -23,6 +24,9 @@ pub struct Session {
     /// The value of `mpi_memory_alloc_kinds` for the session and all that comes from it.
     pub(crate) memory_kinds: String,
 }
+
+/// The info key that says which thread level is required.
+const LEVEL_KEY: &str = "thread_level";
 
 /// The process sets every rank is in.
 const PSETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
@@ -48,6 +52,10 @@ pub fn session_init(info: abi::Info, errhandler: abi::Errhandler, session: Out<a
     let memory_kinds = requested
         .map_or_else(|| memory_kinds::of_launch(process), |(_, value)| memory_kinds::provided(value));
     process.messages.get_or_init(|| Messages::connect(process));
+    let level =
+        pairs.iter().find(|(key, _)| key == LEVEL_KEY).and_then(|(_, name)| thread_levels::of_name(name));
+    // Without the key the level is what the implementation provides.
+    thread_levels::require(process, level.unwrap_or(MPI_THREAD_MULTIPLE));
     process.count_session();
     let handle = process.sessions.insert(Arc::new(Session { error_handler, memory_kinds }));
     session.set(abi::Session(handle));
@@ -158,7 +166,7 @@ pub fn session_get_info(session: abi::Session, info_used: Out<abi::Info>) -> Res
     let process = Process::any();
     let session = process.session(session)?;
     let pairs = vec![
-        ("thread_level".into(), "MPI_THREAD_MULTIPLE".into()),
+        (LEVEL_KEY.into(), "MPI_THREAD_MULTIPLE".into()),
         (memory_kinds::KEY.into(), session.memory_kinds.clone()),
     ];
     info_used.set(abi::Info(process.infos.insert(Arc::new(Info::new(pairs)))));

@@ -19,6 +19,7 @@ use crate::errors::failures::Failures;
 use crate::errors::handling::{ErrorHandler, UserHandler};
 use crate::point_to_point::messages::Messages;
 use crate::process::recent::{Held, Recent};
+use crate::reports::thread_levels::Callers;
 use crate::windows::Window;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
@@ -157,6 +158,8 @@ pub struct Process {
     pub error_codes: ErrorCodes,
     /// The latest errors, for `MPI_Error_string`.
     pub(crate) failures: Failures,
+    /// In checking mode, the threads that are in calls.
+    pub(crate) callers: Callers,
 }
 
 /// The only rank of a program that runs as a process of its own; threads that belong to no rank belong to it.
@@ -200,6 +203,7 @@ impl Process {
             windows: Table::new(Kind::Win, world_rank),
             error_codes: ErrorCodes::default(),
             failures: Failures::default(),
+            callers: Callers::default(),
         }));
         main_thread.set_process(world_rank, (process as *const Self).cast_mut().cast());
         process
@@ -211,6 +215,14 @@ impl Process {
         let pointer: *mut Self = weft_sched::current().process().cast();
         // SAFETY: only `create` stores this pointer, and what it points to is never freed.
         unsafe { pointer.as_ref() }.unwrap_or_else(Self::singleton)
+    }
+
+    /// Returns the calling thread's rank, if there is one yet.
+    pub(crate) fn known() -> Option<&'static Self> {
+        let own: *mut Self = weft_sched::current().process().cast();
+        let found = if own.is_null() { SINGLETON.load(Ordering::Acquire) } else { own };
+        // SAFETY: as in `any`: null, or a process, which is never freed.
+        unsafe { found.as_ref() }
     }
 
     #[cold]

@@ -30,15 +30,19 @@ pub(crate) fn report_derived(process: &Process, origin: usize) {
 }
 
 /// Reports, at a rank's end, the sessions that it has not finalized; and what only a use that is over by now can have left
-/// behind: that of sessions without the world model, or beyond it.
+/// behind: that of sessions without the world model, or beyond it; and what may be freed after all.
 /// A rank that gave up because another process is lost is not blamed for what it left.
 pub fn report_at_end(process: &Process) {
     if is_checking() && !process.has_lost_others() {
+        let rank = process.world_rank;
         for site in process.sessions.sites(|_, _| true) {
-            left(process.world_rank, "a session was never finalized", site);
+            left(rank, "a session was never finalized", site);
         }
         if process.phase() != INITIALIZED && process.has_finished() {
             report_rest(process);
+            // These may be created and freed after MPI_Finalize, too.
+            table(rank, &process.infos, |_, _| true);
+            table(rank, &process.error_handlers, |_, handler| handler.is_held());
         }
     }
 }
@@ -74,8 +78,6 @@ fn report_rest(process: &Process) {
     let unnamed: Vec<_> = process.datatype_state.unnamed_handles();
     table(rank, &process.datatypes, |handle, _| !unnamed.contains(&handle));
     table(rank, &process.operations, |_, _| true);
-    table(rank, &process.infos, |_, _| true);
-    table(rank, &process.error_handlers, |_, handler| handler.is_held());
     for site in process.messages().matched.sites(|_, _| true) {
         left(rank, "a message matched by a probe was never received", site);
     }

@@ -1,8 +1,9 @@
 //! What is said of a rank: whether it waits for ever, and what it leaves behind.
 //!
 //! - `waiting`: what a rank waits for, and what lies unmatched at it. `stuck`: which ranks can never go on.
-//! - `checking`: checking mode, at the end of a rank.
+//! - `checking`: checking mode, at the end of a rank. `thread_levels`: checking mode, whether the threads that call MPI may.
 
 pub mod checking;
 pub mod stuck;
+pub mod thread_levels;
 pub mod waiting;

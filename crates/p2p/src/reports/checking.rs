@@ -6,6 +6,7 @@
 #![allow(unsafe_code)] // Reads buffers of sends in progress, and the datatypes they name.
 
 use crate::endpoint::{Endpoint, Payload};
+use crate::engine::Mode;
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation};
 use core::ops::Range;
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use weft_base::finding::{self, Finding};
-use weft_base::settings::is_checking;
+use weft_base::settings::{self, is_checking};
 use weft_base::site::{self, Site};
 use weft_datatype::{Datatype, Signature, for_each_run};
 
@@ -85,6 +86,15 @@ impl Kept {
         unsafe { buffer.pack_into(data.as_mut_ptr()) };
         Self { data, origin: Origin::of(buffer, None) }
     }
+}
+
+/// Returns the mode of a send of the program: a standard one waits for its receive, as MPI allows it to, so that a program that
+/// needs messages to be buffered comes to its deadlock. Messages of the library itself stay as they are.
+#[cold]
+#[inline(never)]
+pub(crate) fn mode(mode: Mode, envelope: &Envelope) -> Mode {
+    let waits = settings::CHECK_SENDS.get() == 0 && envelope.context.is_multiple_of(2);
+    if waits { Mode::Synchronous } else { mode }
 }
 
 /// Looks for buffers in use that an operation may not touch, whose data no request keeps.

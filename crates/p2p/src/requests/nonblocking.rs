@@ -7,6 +7,7 @@ use crate::engine::{Engine, Mode};
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, Outcome};
 use crate::probe::Matched;
+use crate::reports::checking;
 use crate::requests::{
     COMPLETED_COLLECTIVE, COMPLETED_SEND, Content, Kind, Rare, Recipe, Slot, release_detached,
 };
@@ -97,8 +98,11 @@ impl Engine {
         target: u32,
         envelope: Envelope,
         slot: &Slot,
-        mode: Mode,
+        mut mode: Mode,
     ) {
+        if is_checking() {
+            mode = checking::mode(mode, &envelope);
+        }
         // SAFETY: slots stay in place; the buffer is as promised.
         if unsafe { self.start_send(me, target, envelope, &slot.operation, mode) } {
             slot.operation.complete_unshared(Outcome::SENT);

@@ -84,6 +84,24 @@ pub fn headline(ranks: &[RankState], stuck: &[u32]) -> String {
     }
 }
 
+/// What a report ends with if standard sends wait that checking mode has not copied.
+pub const SENDS_WAIT: &str = "  with --check every standard send waits for its receive, as MPI allows: a program that goes on \
+                              without --check needs MPI\n  to keep its short messages, which no MPI must do; receive first, or \
+                              use MPI_Sendrecv (--set check-sends=buffer copies them\n  here, too)\n";
+
+/// Tells whether a rank waits in a standard send, or for one.
+pub fn has_standard_sends(ranks: &[RankState]) -> bool {
+    let calls =
+        ranks.iter().filter_map(|state| state.waits.as_deref()).flat_map(|knowledge| &knowledge.calls);
+    calls.into_iter().any(|waiting| {
+        let is_standard = |call: &str| ["MPI_Send", "MPI_Isend", "MPI_Send_init"].contains(&call);
+        let is_send = |want: &Want| matches!(want, Want::Send(_));
+        let call = waiting.call.strip_suffix("_c").unwrap_or(&waiting.call);
+        is_standard(call) && waiting.wants.iter().any(is_send)
+            || waiting.requests.iter().any(|request| is_standard(&request.made_by) && is_send(&request.want))
+    })
+}
+
 /// Returns the lines that say what ranks wait for.
 pub fn describe(ranks: &[RankState], locate: &mut Locate<'_>) -> String {
     let job = Job::new(ranks);
