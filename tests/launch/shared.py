@@ -12,16 +12,21 @@ PROGRAM = """
 #include <error.h>
 #include <fcntl.h>
 #include <libintl.h>
+#include <locale.h>
 #include <malloc.h>
 #include <math.h>
+#include <mcheck.h>
 #include <mpi.h>
+#include <pwd.h>
 #include <regex.h>
 #include <sched.h>
+#include <search.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -49,6 +54,8 @@ int main(int argc, char **argv) {
 
 HANDLER = "static void handler(int number) { (void)number; write(2, \"handler\\n\", 8); }"
 JUMP = "static sigjmp_buf back; static void handler(int n) { (void)n; siglongjmp(back, 1); }"
+LOCKED = ("static int locked(const char *program) { char path[4096]; snprintf(path, sizeof path, \"%s.lock\", program); "
+          "return open(path, O_RDWR | O_CREAT, 0600); }")
 SET = "cpu_set_t set; sched_getaffinity(0, sizeof set, &set);"
 BIND = SET + " for (int i = 0, n = 0; i < CPU_SETSIZE; i++) if (CPU_ISSET(i, &set) && n++) CPU_CLR(i, &set);"
 
@@ -81,6 +88,22 @@ CASES = [
     ("close_range", "close_range(50, 60, 0)", "seen = write(55, \"\", 0)", {"prepare": "while (dup(1) < 60)"}),
     ("signgam", "volatile double x = -0.5; lgamma(x)", "seen = signgam", {"prepare": "volatile double x = 0.5; lgamma(x)"}),
     ("tzset", "setenv(\"TZ\", \"UTC0\", 1); tzset()", "setenv(\"TZ\", \"EST5\", 1); tzset(); seen = timezone", {}),
+    ("setlocale", "setlocale(LC_ALL, \"C.UTF-8\")", "strcpy(text, setlocale(LC_ALL, NULL))", {}),
+    ("timer_create", "timer_t t; timer_create(CLOCK_MONOTONIC, NULL, &t)",
+     "struct itimerspec t; seen = timer_gettime((timer_t)0, &t)", {}),
+    ("getpwnam", "getpwnam(\"daemon\")", "strcpy(text, entry->pw_name)",
+     {"outside": "static struct passwd *entry;", "prepare": "entry = getpwnam(\"root\")"}),
+    ("hsearch", "ENTRY e = {\"b\", \"2\"}; hcreate(9); hsearch(e, ENTER)", "ENTRY e = {\"b\", NULL}; seen = !!hsearch(e, FIND)",
+     {"prepare": "ENTRY e = {\"a\", \"1\"}; hcreate(9); hsearch(e, ENTER)"}),
+    ("ecvt", "int d, s; ecvt(2.5, 3, &d, &s)", "strcpy(text, digits)",
+     {"outside": "static char *digits;", "prepare": "int d, s; digits = ecvt(1.5, 3, &d, &s)"}),
+    ("fcntl", "struct flock l = {.l_type = F_WRLCK}; fcntl(locked(argv[0]), F_SETLK, &l)",
+     "struct flock l = {.l_type = F_WRLCK}; seen = fcntl(locked(argv[0]), F_SETLK, &l)", {"outside": LOCKED}),
+    ("lockf", "lockf(locked(argv[0]), F_TLOCK, 0)", "seen = lockf(locked(argv[0]), F_TLOCK, 0)", {"outside": LOCKED}),
+    ("flock", "flock(locked(argv[0]), LOCK_EX | LOCK_NB)", "seen = flock(locked(argv[0]), LOCK_EX | LOCK_NB)", {"outside": LOCKED}),
+    ("sbrk", "sbrk(1 << 22)", "seen = (char *)sbrk(0) - before >= 1 << 22",
+     {"outside": "static char *before;", "prepare": "before = sbrk(0)"}),
+    ("mtrace", "mtrace()", "seen = 1", {}),
     ("textdomain", "textdomain(\"others\")", "strcpy(text, textdomain(NULL))", {}),
     ("error_message_count", "error(0, 0, \"as wanted\")", "seen = error_message_count", {}),
     ("re_comp", "re_comp(\"b\")", "seen = re_exec(\"a\")", {"prepare": "re_comp(\"a\")"}),
@@ -201,6 +224,26 @@ def test_cxx_programs_have_no_notes_and_streams_of_their_own(shop):
     result = expect(run(BIN / "weft", "check", program), 0)
     assert len(result.out.splitlines()) == 1, result
     expect(mpirun("-n", "2", program), 0, lines=["255"])
+
+
+# What each brings of the C++ library, and what it does with it.
+PARTS = {
+    "regex": ("regex", "std::smatch m; std::string s = \"rank 12\"; std::regex_search(s, m, std::regex(\"[a-z]+ ([0-9]+)\"));"),
+    "locale": ("locale", "std::use_facet<std::ctype<char>>(std::locale()).toupper('a'); std::locale(\"C\").name();"),
+    "thread": ("thread", "int n = 0; std::thread t([&] { n++; }); t.join();"),
+    "future": ("future", "std::async(std::launch::async, [] { return 2; }).get();"),
+    "random": ("random", "std::random_device d; std::mt19937 g(d()); g();"),
+    "files": ("filesystem", "for (auto &e : std::filesystem::directory_iterator(\"/\")) e.is_directory();"),
+    "wide": ("iostream", "std::wcout << L\"wide\" << std::endl; std::clog << 1.5;"),
+}
+
+
+def test_nothing_is_noted_of_cxx_programs(shop):
+    for name, (header, does) in PARTS.items():
+        text = f"#include <mpi.h>\n#include <{header}>\nint main(int c, char **v) {{ MPI_Init(&c, &v); {does} MPI_Finalize(); }}\n"
+        program = shop.compile(shop.write(f"part-{name}.cpp", text), "-std=c++17", "-pthread", wrapper="mpicxx")
+        result = expect(run(BIN / "weft", "check", program), 0)
+        assert len(result.out.splitlines()) == 1, result
 
 
 def test_streams_of_the_shared_cxx_library_make_processes(shop):
