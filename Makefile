@@ -1,11 +1,11 @@
-# Builds Weft into build/{bin,lib,include,examples}. See CONTRIBUTING.md.
+# Builds Weft into build/{bin,lib,include,share,examples}. See CONTRIBUTING.md.
 CARGO ?= cargo
 BUILD ?= build
 PREFIX ?= /usr/local
 TARGET := $(or $(CARGO_TARGET_DIR),target)/release
 PACKAGES := -p weft-capi -p weft-node -p weft-launcher
 
-.PHONY: all binaries run test test-all test-apps bench bench-net install wheel clean
+.PHONY: all binaries run test test-all test-apps bench bench-net docs install wheel clean
 all: binaries examples
 
 include mk/examples.mk
@@ -25,6 +25,8 @@ binaries:
 	@for name in mpicc mpicxx mpic++ mpifort mpif90 mpif77; do $(call copy,$(TARGET)/weft-wrapper,$(BUILD)/bin/$$name); done
 	@for file in thread-sanitizer.supp valgrind.supp; do $(call copy,share/$$file,$(BUILD)/lib/weft/$$file,644); done
 	@mkdir -p $(BUILD)/include && for header in include/*.h; do $(call copy,$$header,$(BUILD)/$$header,644); done
+	@mkdir -p $(BUILD)/share/weft/examples && for file in examples/*.c examples/*.cpp; do $(call copy,$$file,$(BUILD)/share/weft/$$file,644); done
+	@$(BUILD)/bin/weft write-pages $(BUILD)
 	@$(MAKE) --no-print-directory $(BUILD)/lib/weft/weft-tune-kernel
 
 # What `weft tune` measures with.
@@ -33,7 +35,8 @@ $(BUILD)/lib/weft/weft-tune-kernel: crates/launcher/kernels/tune.c
 
 # What a fresh machine may lack.
 TOOLS := gcc g++ python3
-TEST_TOOLS := $(TOOLS) git gfortran nm:binutils cmake gdb valgrind munged:munge slurmctld slurmd srun:slurm-client
+TEST_TOOLS := $(TOOLS) git gfortran nm:binutils cmake gdb valgrind munged:munge slurmctld slurmd srun:slurm-client \
+	pkg-config groff mandoc zsh fish
 
 run:
 	@.ci/setup $(TOOLS)
@@ -60,8 +63,13 @@ bench: all
 bench-net: all
 	bench/net
 
+# The book, into build/docs. What it takes is installed into build/tools.
+docs:
+	@.ci/setup $(TOOLS)
+	docs/make --build $(BUILD)
+
 install: all
-	@for file in $$(cd $(BUILD) && find bin lib include examples ! -type d); do \
+	@for file in $$(cd $(BUILD) && find bin lib include share ! -type d); do \
 		mkdir -p "$(DESTDIR)$(PREFIX)/$$(dirname $$file)" && \
 		cp -P "$(BUILD)/$$file" "$(DESTDIR)$(PREFIX)/$$file" || exit 1; \
 	done

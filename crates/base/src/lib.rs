@@ -1,4 +1,11 @@
 //! What every layer shares: the ABI's handle types and constants, errors, and access to a caller's arguments.
+//!
+//! - `abi`, `constants`: the types and constants of the standard ABI; the constants are generated from `api/`.
+//! - `arguments`: C arguments, wrapped once (`In`, `Out`, `Counts`). `error`: `Error` and `Result`.
+//! - `handle`, `table`: what is in a handle's bits, and the tables of the objects behind handles.
+//! - `settings`: the table of settings. `collectives`: the table of the collectives' algorithms.
+//! - `job`: what `mpirun` hands over to a node process, and what a node process reports. `say`: messages to the user.
+//! - `stuck`, `waiting`, `site`, `noted`, `finding`: what reports on ranks that wait, and checking mode, are made of.
 
 pub mod abi;
 pub mod arguments;

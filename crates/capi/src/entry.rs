@@ -163,7 +163,7 @@ pub(crate) fn unsupported_tool(call: &'static str) -> c_int {
 fn not_done(call: &'static str) -> Error {
     Error::new(
         MPI_ERR_UNSUPPORTED_OPERATION,
-        format!("{call} is not implemented in this version; docs/api-status.md lists what is"),
+        format!("{call} is not implemented in this version; docs/book/src/api-status.md lists what is"),
     )
 }
 

@@ -2,6 +2,9 @@
 //!
 //! [`examine`] judges a program's file, [`Program::prepare`] reads and edits it once, [`Program::load_copy`] makes
 //! a copy, and [`Copy`] runs it. The crate knows ELF files and the dynamic linker, nothing of what ranks do.
+//!
+//! What a rank opens while it runs is loaded by [`plugins`]. The files of the folder `symbols` beside `src` judge every
+//! symbol of the libraries that all ranks share; `uses` finds which of these a program uses.
 
 mod cache;
 mod copy;

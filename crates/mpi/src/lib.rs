@@ -3,6 +3,10 @@
 //! A function is named as the MPI procedure without `MPI_` and takes its arguments already wrapped
 //! ([`weft_base::arguments`]); one function serves the `int` and the large-count form. State lives in
 //! [`process::Process`], one per rank.
+//!
+//! [`errors`] is the way of an error out: `handling::raise` is the one place where an error meets an error handler.
+//! [`process::host`] is what the surroundings provide: ending the job, names, what reports need. So nothing here knows how
+//! ranks were started.
 
 pub mod arguments;
 pub mod attributes;

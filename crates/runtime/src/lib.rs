@@ -1,4 +1,13 @@
 //! Runs the ranks of a job that one node process holds: from the job description to the exit code.
+//!
+//! - `node`, `job`: a process whose ranks are threads. It checks the system's `limits`, prepares the program once, starts the
+//!   workers, and for each rank loads a copy and starts a thread that enters the copy at its ELF entry point. When the last
+//!   rank has ended the process reports exit codes over a pipe and leaves.
+//! - `attach`: a program that is a node process of its own, with one rank. `starter` says who started the program, `mpirun`
+//!   or another launcher; `pmi` is what `mpirun` would do, `handover` what `mpirun` hands over: a number, the job description, a
+//!   socket, and the segment of shared memory. Under another launcher the lowest rank of a host makes the segment.
+//! - `wishes`: what ranks want from `mpirun`, such as to start a further job. `alone`: a program that nobody started.
+//! - `control`, `findings`, `threads`: what `mpirun` asks, and reports on ranks that wait.
 
 mod alone;
 pub mod attach;

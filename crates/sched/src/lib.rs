@@ -12,6 +12,13 @@
 //! What is *not* the rank's: the kernel's thread number, the signal mask, the alternate signal stack, processor
 //! affinity. `pthread_exit` in a rank would end a worker and must be replaced by [`finish_current_rank`].
 //!
+//! - `worker`, `context`, `stacks`: who runs ranks, and the switch. Workers without ranks to run take those of others.
+//! - `monitor`: rescues ranks from a worker that does not switch. `foreign`: threads that are none of the library's.
+//! - `idle`: who polls for wake-ups from other processes, and sleeps where those ring.
+//! - `census`: finds that nobody can run. `outside`: which threads sleep in the kernel until another one of the process wakes
+//!   them.
+//! - `errand`: what a thread of a certain rank has to do, such as to call a user's function.
+//!
 //! Built with `--cfg loom` only the protocols are compiled, for the model checker.
 
 mod ready;

@@ -1,5 +1,12 @@
 //! Atomics and cells behind one facade, locks, rings and queues; hints to the caches, and copies past them.
 //!
+//! - `facade`: atomics and cells, of std or of loom. `lock`: the short lock. `padded`: values with a cache line of their own.
+//! - `ring`: slots of 64 bytes from one rank to another. `shuttle`: a line that goes to and fro between two ranks.
+//! - `invitation`: the word by which one side of a long message asks the other to help with the copy.
+//! - `solo`: sections of one thread that need no atomic operation.
+//! - `alarm`, `bell`: sleepers of several processes, and who wakes them. `queue`, `mailbox`, `lane`: queues.
+//! - `passing`, `stream`: whether copies go past the caches, and such copies.
+//!
 //! Built with `--cfg loom` the protocols here run under loom's model checker.
 
 mod alarm;

@@ -1,6 +1,7 @@
 //! What the rest asks of the kernel: futexes, memory maps, affinity, clocks, sockets, processor capabilities; and copies of bytes.
 //!
-//! The only crate with raw system calls. Everything here is Linux; a function says what it needs beyond 5.4.
+//! The only crate with raw system calls, but for the last one of a node process, which is in `runtime`. Everything here is
+//! Linux; a function says what it needs beyond 5.4.
 
 pub mod caller;
 pub mod clock;

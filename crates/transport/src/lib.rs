@@ -5,6 +5,8 @@
 //! payload goes, and a completion handler runs when it is there. Nothing here knows ranks' queues, communicators or
 //! collectives: `p2p` and `coll` bring their own headers, each on its own [`Channel`].
 //!
+//! `routes` makes one device of several. `simulator` is a network with a seed, `conformance` what every device must pass.
+//!
 //! # Order and reliability
 //! Messages on one channel from one node process to another arrive once, whole, and in the order in which they were sent,
 //! or the connection is lost and said to be. Nothing is promised between channels or between senders, nor of the order of what is

@@ -1,4 +1,4 @@
-//! The page that says what is done: `docs/api-status.md`.
+//! The page that says what is done: `docs/book/src/api-status.md`.
 
 use crate::api::{Api, Chapter};
 

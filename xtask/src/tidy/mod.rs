@@ -3,6 +3,7 @@
 //! Every rule is a function that returns its findings; a finding names the file and says what to do.
 
 mod layers;
+mod pages;
 mod tested;
 mod text;
 
@@ -45,6 +46,9 @@ pub fn run(root: &Path) -> Result<Vec<Outcome>> {
         ("machine", text::machine(&files)),
         ("messages", text::messages(&files)),
         ("unsafe", text::unsafe_code(&files)),
+        ("links", pages::links(root, &files)),
+        ("paths", pages::paths(root, &files)),
+        ("map", pages::map(&files)),
         ("tested", tested::check(root, &files)?),
     ])
 }

@@ -95,7 +95,7 @@ impl Level {
 }
 
 words! {
-    /// How data moves. What each does is in `docs/collectives.md`.
+    /// How data moves. What each does is in `docs/book/src/collectives.md`.
     Algorithm {
         /// Counters per worker; nothing moves.
         Counters "counters",

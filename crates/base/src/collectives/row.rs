@@ -17,7 +17,7 @@ pub struct Row {
     pub level: Level,
     /// For how many members.
     pub members: RangeInclusive<u32>,
-    /// For how many bytes; what counts as a collective's bytes is in `docs/collectives.md`.
+    /// For how many bytes; what counts as a collective's bytes is in `docs/book/src/collectives.md`.
     pub bytes: RangeInclusive<u64>,
     /// The algorithm.
     pub algorithm: Algorithm,

@@ -11,6 +11,7 @@ use weft_launcher::command_line::settings;
 use weft_launcher::tools::check;
 use weft_launcher::tools::info;
 use weft_launcher::tools::install::Installation;
+use weft_launcher::tools::pages;
 use weft_launcher::tools::tune;
 
 fn command() -> Command {
@@ -132,8 +133,23 @@ fn tuning(arguments: &ArgMatches) -> Result<tune::Request, Stop> {
     Ok(tune::Request { ranks, nodes, collectives, quick: arguments.get_flag("quick"), output })
 }
 
+/// Names the directory that the build has man pages, completions and the file for pkg-config written to.
+const WRITE_PAGES: &str = "write-pages";
+
 fn main() {
-    let code = match command().get_matches().subcommand() {
+    let directory = Arg::new("PREFIX").required(true).value_parser(value_parser!(PathBuf));
+    let for_the_build = Command::new(WRITE_PAGES).hide(true).arg(directory);
+    let code = match command().subcommand(for_the_build).get_matches().subcommand() {
+        Some((WRITE_PAGES, arguments)) => {
+            let prefix = arguments.get_one::<PathBuf>("PREFIX").expect("required");
+            match pages::write(prefix, command()) {
+                Ok(()) => 0,
+                Err(message) => {
+                    say!("weft: {message}");
+                    1
+                }
+            }
+        }
         Some(("tune", arguments)) => show(|installation| tune::tune(installation, &tuning(arguments)?)),
         Some(("check", arguments)) => {
             check::check(arguments.get_one::<PathBuf>("PROGRAM").expect("required"))

@@ -5,7 +5,7 @@
 
 use crate::command_line::option_files;
 use crate::hosts::placement::Policy;
-use clap::{Arg, ArgAction, Command};
+use clap::{Arg, ArgAction, Command, ValueHint};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -227,8 +227,9 @@ impl CommandLine {
     }
 }
 
-fn command() -> Command {
-    let mut command = Command::new("mpirun")
+/// Returns the command line without its options.
+fn bare() -> Command {
+    Command::new("mpirun")
         .about("Runs an MPI program: its ranks are threads of one process, or processes")
         .override_usage("mpirun [OPTIONS] PROGRAM [ARGUMENT]… [: [OPTIONS] PROGRAM [ARGUMENT]…]…")
         .after_help(
@@ -240,37 +241,64 @@ fn command() -> Command {
              Several hosts: the installation and the program must be at the same places on all of them. Without -hosts or\n\
              -hostfile, HYDRA_HOST_FILE and the variables of Slurm, PBS and LSF say which there are; HYDRA_LAUNCHER,\n\
              HYDRA_LAUNCHER_EXEC and HYDRA_LAUNCHER_EXTRA_ARGS how they are reached. More ranks than slots go round again.\n\
+             Long options may have one dash or two; a value follows after a blank or =.\n\
              Harmless options of other launchers (--oversubscribe, --mca X Y, …) are accepted.",
         )
         .disable_help_flag(true)
         .disable_version_flag(true)
         .no_binary_name(true)
-        .args_override_self(true);
-    for (hidden, table) in [(false, FLAGS), (true, IGNORED)] {
-        for flag in table {
-            let short = flag.spellings.first().filter(|text| text.len() == 1 && !hidden);
-            let mut arg = Arg::new(flag.name).long(flag.name).help(flag.help).hide(hidden);
-            if flag.name == "check" {
-                let value = arg.num_args(0..=1).require_equals(true).default_missing_value("report");
-                command = command.arg(value.value_name("error").value_parser(clap::value_parser!(OsString)));
-                continue;
-            }
-            if let Some(short) = short.and_then(|text| text.chars().next()) {
-                arg = arg.short(short);
-            }
-            arg = if flag.values.is_empty() {
-                arg.action(ArgAction::Count)
-            } else {
-                arg.action(ArgAction::Append)
-                    .num_args(flag.values.len())
-                    .value_names(flag.values)
-                    .allow_hyphen_values(true)
-                    .value_parser(clap::value_parser!(OsString))
-            };
-            command = command.arg(arg);
-        }
+        .args_override_self(true)
+}
+
+/// Makes `clap`'s form of an option.
+fn argument(flag: &Flag, hidden: bool) -> Arg {
+    let short = flag.spellings.first().filter(|text| text.len() == 1 && !hidden);
+    let mut arg = Arg::new(flag.name).long(flag.name).help(flag.help).hide(hidden);
+    if flag.name == "check" {
+        let value = arg.num_args(0..=1).require_equals(true).default_missing_value("report");
+        return value.value_name("error").value_parser(clap::value_parser!(OsString));
     }
-    command
+    if let Some(short) = short.and_then(|text| text.chars().next()) {
+        arg = arg.short(short);
+    }
+    if flag.values.is_empty() {
+        return arg.action(ArgAction::Count);
+    }
+    arg.action(ArgAction::Append)
+        .num_args(flag.values.len())
+        .value_names(flag.values)
+        .allow_hyphen_values(true)
+        .value_parser(clap::value_parser!(OsString))
+}
+
+fn command() -> Command {
+    let flags = FLAGS.iter().map(|flag| argument(flag, false));
+    bare().args(flags).args(IGNORED.iter().map(|flag| argument(flag, true)))
+}
+
+/// Returns the command line for manual pages and completions: with all spellings of the options that do something, and
+/// with the program.
+pub fn described() -> Command {
+    let with_spellings = |flag: &Flag| {
+        let arg = argument(flag, false);
+        let own = arg.get_short();
+        let (short, long): (Vec<&str>, Vec<&str>) = flag.spellings.iter().partition(|text| text.len() == 1);
+        let short = short.iter().filter_map(|text| text.chars().next()).filter(|letter| Some(*letter) != own);
+        let arg = arg.visible_short_aliases(short.collect::<Vec<_>>()).visible_aliases(long);
+        match flag.name {
+            "hostfile" | "rankfile" | "file" | "configfile" | "output-filename" => {
+                arg.value_hint(ValueHint::FilePath)
+            }
+            "wdir" | "path" => arg.value_hint(ValueHint::DirPath),
+            "launcher-exec" => arg.value_hint(ValueHint::CommandName),
+            _ => arg,
+        }
+    };
+    let program = Arg::new("PROGRAM").value_hint(ValueHint::CommandName).help("The program to run");
+    let arguments = Arg::new("ARGUMENT").num_args(0..).trailing_var_arg(true).value_hint(ValueHint::FilePath);
+    bare().version(env!("CARGO_PKG_VERSION")).args(FLAGS.iter().map(with_spellings)).arg(program).arg(
+        arguments.help("The program's arguments; after a colon a further program with options of its own"),
+    )
 }
 
 /// Finds an option by what follows its dashes.

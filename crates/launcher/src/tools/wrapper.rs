@@ -35,7 +35,7 @@ impl Language {
 
     /// Returns the default compiler, the end of environment variables that name another (`WEFT_CC`), and the options
     /// that do.
-    fn names(self) -> (&'static str, &'static [&'static str], &'static [&'static str]) {
+    pub fn names(self) -> (&'static str, &'static [&'static str], &'static [&'static str]) {
         match self {
             Self::C => ("cc", &["CC"], &["-cc="]),
             Self::Cxx => ("c++", &["CXX"], &["-cxx=", "-CC="]),
@@ -76,6 +76,17 @@ const OTHER_OUTPUT: &[&str] =
 const WITH_VALUE: &[&str] = &[
     "-o", "-I", "-L", "-D", "-U", "-x", "-include", "-isystem", "-MF", "-MT", "-MQ", "-Xlinker", "-T", "-u",
     "-l",
+];
+
+/// What `-showme:` may ask for, and what is printed then.
+pub const SHOWN: &[(&str, &str)] = &[
+    ("compile", "the options for compiling"),
+    ("link", "the options for linking"),
+    ("incdirs", "the directory of mpi.h"),
+    ("libdirs", "the directory of the library"),
+    ("libs", "the name of the library"),
+    ("command", "the compiler"),
+    ("version", "the version"),
 ];
 
 /// Reads response files, for a look at what they contain.
@@ -294,8 +305,8 @@ impl Wrapper {
                 joined(&self.command(if asked == Step::Ask { Step::LinkOther } else { asked }))
             }
             other => {
-                let known = "compile, link, incdirs, libdirs, libs, command, version";
-                return Err(format!("-{other}: not known; -showme: is followed by {known}"));
+                let known: Vec<_> = SHOWN.iter().map(|(name, _)| *name).collect();
+                return Err(format!("-{other}: not known; -showme: is followed by {}", known.join(", ")));
             }
         })
     }
