@@ -21,16 +21,16 @@ pub struct Handover {
     pub job_fd: i32,
     /// The socket on which to send [`Report`]s and receive [`Request`]s.
     pub control_fd: i32,
-    /// The memory shared with the other node processes of this host; [`NO_FD`] if there are none.
-    pub segment_fd: i32,
+    /// What a device of this host's node processes inherits, made before they start; [`NO_FD`] if there is nothing.
+    pub shared_fd: i32,
     /// The number of the node process.
     pub node: u32,
 }
 
 impl fmt::Display for Handover {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { job_fd, control_fd, segment_fd, node } = self;
-        write!(f, "{job_fd},{control_fd},{segment_fd},{node}")
+        let Self { job_fd, control_fd, shared_fd, node } = self;
+        write!(f, "{job_fd},{control_fd},{shared_fd},{node}")
     }
 }
 
@@ -42,10 +42,10 @@ impl FromStr for Handover {
         let numbers: Vec<i32> =
             text.split(',').map(str::parse).collect::<Result<_, _>>().map_err(|_| wrong())?;
         match numbers[..] {
-            [job_fd, control_fd, segment_fd, node]
-                if job_fd >= 0 && control_fd >= 0 && segment_fd >= NO_FD && node >= 0 =>
+            [job_fd, control_fd, shared_fd, node]
+                if job_fd >= 0 && control_fd >= 0 && shared_fd >= NO_FD && node >= 0 =>
             {
-                Ok(Self { job_fd, control_fd, segment_fd, node: node as u32 })
+                Ok(Self { job_fd, control_fd, shared_fd, node: node as u32 })
             }
             _ => Err(wrong()),
         }
@@ -291,10 +291,10 @@ pub enum Request {
         /// The exit code.
         code: i32,
     },
-    /// Where the node processes listen, each with the addresses it has reported, by their numbers.
+    /// How the node processes can be reached: the card that each has reported, by their numbers.
     Book {
         /// By node process.
-        addresses: Vec<Vec<String>>,
+        cards: Vec<String>,
     },
     /// What came of [`Report::Spawn`].
     Spawned {
@@ -421,10 +421,10 @@ pub enum Report {
     },
     /// The program of a node process has found the job and takes part in it: it will report its end.
     Attached,
-    /// Node processes of other hosts can connect to this one here; it waits for [`Request::Book`].
-    Listening {
-        /// Address and port of each interface it listens on.
-        addresses: Vec<String>,
+    /// How others can reach this node process, which waits for [`Request::Book`].
+    Offers {
+        /// The text of its card.
+        card: String,
     },
     /// The job could not be started or held.
     Failed {
@@ -502,7 +502,7 @@ mod tests {
 
     #[test]
     fn a_handover_survives_its_text_and_nonsense_is_refused() {
-        let handover = Handover { job_fd: 7, control_fd: 12, segment_fd: NO_FD, node: 3 };
+        let handover = Handover { job_fd: 7, control_fd: 12, shared_fd: NO_FD, node: 3 };
         assert_eq!(handover.to_string().parse(), Ok(handover));
         for text in ["", "1,2,3", "1,2,3,4,5", "1,2,-2,0", "-1,2,3,0", "1,2,3,x", "1,2,3,99999999999"] {
             assert!(text.parse::<Handover>().is_err(), "{text}");

@@ -72,6 +72,7 @@ mod door;
 pub mod frame;
 mod lane;
 mod link;
+mod opening;
 
 #[cfg(test)]
 mod tests;
@@ -80,3 +81,4 @@ pub use card::{Card, Machine};
 pub use config::NetConfig;
 pub use device::{Listener, TcpDevice};
 pub use lane::{Lane, Pair};
+pub use opening::TcpOpener;

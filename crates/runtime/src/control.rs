@@ -56,12 +56,12 @@ impl Control {
         }
     }
 
-    /// Waits until `mpirun` says where all node processes listen; by their numbers. Ends the process if `mpirun` is gone.
-    pub fn book(&self) -> Vec<Vec<String>> {
+    /// Waits until `mpirun` says how all node processes can be reached: the text of their cards, by their numbers. Ends the process if `mpirun` is gone.
+    pub fn book(&self) -> Vec<String> {
         let mut incoming = self.incoming.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             match next(&mut incoming) {
-                Some(Ok(Request::Book { addresses })) => return addresses,
+                Some(Ok(Request::Book { cards })) => return cards,
                 // What else is asked for can wait: nobody has called MPI yet.
                 Some(_) => {}
                 None => leave_at_once(1),

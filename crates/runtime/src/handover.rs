@@ -5,10 +5,11 @@ use crate::control::Control;
 use std::fs::File;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
+use weft_base::Error;
+use weft_base::constants::MPI_ERR_INTERN;
 use weft_base::job::{Handover, Job, NO_FD, Report};
-use weft_local::SegmentDevice;
-use weft_net_tcp::{Card, Listener, NetConfig, TcpDevice};
-use weft_transport::{Device, Node, Nodes, Places, Routes};
+use weft_fabric::{Card, Meeting, Member};
+use weft_transport::{Node, Nodes, Places, Routes};
 
 /// What a node process has received.
 pub struct Received {
@@ -78,39 +79,24 @@ pub fn receive(handover: Handover) -> Result<Received, String> {
     Ok(Received { job, control, node: handover.node })
 }
 
-/// Opens the ways to the other node processes, if there are any: shared memory on this host, a network to others.
+/// Opens the ways to the other node processes, if there are any.
 fn routes(job: &Job, handover: Handover, control: &Control) -> Result<Option<Routes>, String> {
-    let node = handover.node;
-    let mut devices: Vec<(Box<dyn Device>, Vec<Node>)> = Vec::new();
-    if handover.segment_fd != NO_FD {
-        let here = job.nodes_of(job.host_of(node));
-        let place = here.iter().position(|&other| other == node).unwrap_or(0) as Node;
-        let device = SegmentDevice::attach(take(handover.segment_fd)?, place)
-            .map_err(|error| format!("the memory shared with the other processes: {error}"))?;
-        devices.push((Box::new(device), here));
+    let mut ranks = vec![0; job.nodes() as usize];
+    job.node_of.iter().for_each(|&node| ranks[node as usize] += 1);
+    let members = (0..).zip(ranks).map(|(node, ranks)| Member { host: job.host_of(node).into(), ranks });
+    let meeting = Meeting::of_job(handover.node, members.collect());
+    let inherited = (handover.shared_fd != NO_FD).then(|| take(handover.shared_fd)).transpose()?;
+    let failed = |error: weft_base::Error| error.message.to_string();
+    let mut offer = meeting.offer(inherited).map_err(failed)?;
+    let mut book = Vec::new();
+    if offer.asks() {
+        control.send(&Report::Offers { card: offer.card().to_string() });
+        book = control.book();
     }
-    if job.is_spread() {
-        devices.push((Box::new(network(job, node, control)?), (0..job.nodes()).collect()));
-    }
-    match devices.len() {
-        0 => Ok(None),
-        // Its numbers are the job's.
-        1 => Ok(devices.pop().map(|(device, _)| Routes::from(device))),
-        _ => Ok(Some(Routes::join(node, devices))),
-    }
-}
-
-/// Listens, says where, and waits until it is known where the others do.
-fn network(job: &Job, node: Node, control: &Control) -> Result<TcpDevice, String> {
-    let failed = |error: &dyn std::fmt::Display| format!("the network to other hosts: {error}");
-    let secret = job.secret.ok_or_else(|| failed(&"mpirun gave no secret; install weft again"))?;
-    let ranks = job.node_of.iter().filter(|&&other| other == node).count();
-    let workers = ranks.min(weft_machine::usable_cores()) as u32;
-    let config = NetConfig { workers, ..NetConfig::from_settings() };
-    let listener = Listener::bind(&config).map_err(|error| failed(&error))?;
-    control.send(&Report::Listening { addresses: listener.card().words() });
-    let read =
-        |words: Vec<String>| Card::read(words.iter().map(String::as_str)).map_err(|what| failed(&what));
-    let book: Result<Vec<Card>, String> = control.book().into_iter().map(read).collect();
-    listener.join(node, book?, secret.0).map_err(|error| failed(&error))
+    let mut card_of = |node: Node| {
+        let text = book.get(node as usize).map_or("", String::as_str);
+        Card::read(text).map_err(|what| Error::new(MPI_ERR_INTERN, format!("node process {node}: {what}")))
+    };
+    let joined = offer.join(&mut card_of, job.secret.as_ref().map(|secret| &secret.0)).map_err(failed)?;
+    Ok(joined.into_routes())
 }

@@ -34,6 +34,7 @@
 pub mod conformance;
 mod device;
 mod nodes;
+mod opening;
 mod places;
 mod routes;
 pub mod simulator;
@@ -43,5 +44,6 @@ pub use device::{
     Outbound, Placement, Refusal, Traffic,
 };
 pub use nodes::{Nobody, Nodes, Watch};
+pub use opening::{Member, Offer, Opener, Party};
 pub use places::{Place, Places};
-pub use routes::Routes;
+pub use routes::{NOBODY, Routes};

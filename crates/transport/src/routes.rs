@@ -23,8 +23,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use weft_sync::{Growing, Lock};
 
-/// Stands for a process that a device knows and that is not in the job.
-const NOBODY: Node = Node::MAX;
+/// Stands for a process that a device knows, and to which it is not a way: one that is not in the job, or reached otherwise.
+pub const NOBODY: Node = Node::MAX;
 /// In place of a device: the process itself.
 const HERE: usize = usize::MAX;
 
@@ -122,16 +122,17 @@ impl From<Box<dyn Device>> for Routes {
 }
 
 impl Routes {
-    /// Joins devices, each with the job's numbers of its processes in the order of its own. The first device that knows a
-    /// node process is the way to it. All of them are open.
+    /// Joins devices, each with the job's numbers of its processes in the order of its own, or [`NOBODY`]. The first device that
+    /// knows a node process is the way to it. All of them are open.
     ///
     /// # Panics
     /// If there is no device, or one of the job's numbers is missing: they are 0 and what follows.
     pub fn join(node: Node, devices: Vec<(Box<dyn Device>, Vec<Node>)>) -> Self {
-        let count = devices.iter().flat_map(|(_, nodes)| nodes).max().map_or(0, |&last| last as usize + 1);
+        let known = devices.iter().flat_map(|(_, nodes)| nodes).filter(|&&node| node != NOBODY);
+        let count = known.max().map_or(0, |&last| last as usize + 1);
         let mut ways = vec![None; count];
         for (device, (_, nodes)) in devices.iter().enumerate() {
-            for (number, &node) in nodes.iter().enumerate() {
+            for (number, &node) in nodes.iter().enumerate().filter(|&(_, &node)| node != NOBODY) {
                 ways[node as usize].get_or_insert(Way { device, number: number as Node });
             }
         }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// The crates from the bottom up. A crate may use those of the lines above its own.
-const LAYERS: [&[&str]; 16] = [
+const LAYERS: [&[&str]; 17] = [
     &["sys"],
     &["sync"],
     &["base"],
@@ -17,6 +17,7 @@ const LAYERS: [&[&str]; 16] = [
     &["sched"],
     &["transport", "door"],
     &["local", "net-tcp"],
+    &["fabric"],
     &["comm"],
     &["p2p", "coll"],
     &["rma", "topology", "io"],

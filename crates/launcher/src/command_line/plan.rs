@@ -17,7 +17,6 @@ use crate::tools::install::Installation;
 use crate::tools::watchers;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use weft_base::job;
@@ -373,10 +372,10 @@ fn divide(job: &mut job::Job, nodes: Vec<(u32, NodeProcess)>, placed: &Placed) -
 
 /// Makes a number nobody can guess.
 fn secret() -> Result<job::Secret, Stop> {
-    let mut bytes = [0; 32];
-    let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
-    read.map_err(|error| Stop::new(1, format!("/dev/urandom: {error}; it must give the job its secret")))?;
-    Ok(job::Secret(bytes))
+    let drawn = weft_handshake::draw();
+    drawn
+        .map(job::Secret)
+        .map_err(|error| Stop::new(1, format!("no random numbers for the job's secret: {error}")))
 }
 
 /// Returns a number that no other job has.

@@ -197,7 +197,7 @@ impl Printer {
             }
             Report::Ended { .. }
             | Report::Attached
-            | Report::Listening { .. }
+            | Report::Offers { .. }
             | Report::Rests
             | Report::Census { .. }
             | Report::Spawn { .. }

@@ -70,19 +70,17 @@ pub fn start(errand: &Errand, installation: &Installation, streams: Streams) -> 
     let text = serde_json::to_vec(&job).map_err(|error| fail("job description", error.into()))?;
     file.write_all(&text).map_err(|error| fail("job description", error))?;
     let Some(site) = errand.sites.first() else { return Ok(Vec::new()) };
-    let segment = match site.nodes.len() {
+    let shared = match site.nodes.len() {
         0 | 1 => None,
-        count => {
-            Some(weft_local::Segment::create(count as u32).map(|(segment, _)| segment).map_err(|error| {
-                let remedy = "run fewer processes, or more ranks in each: --ranks-per-process K";
-                fail(&format!("memory shared by {count} processes ({remedy})"), std::io::Error::other(error))
-            })?)
-        }
+        count => weft_fabric::prepare(count as u32).map_err(|error| {
+            let remedy = "run fewer processes, or more ranks in each: --ranks-per-process K";
+            fail(&format!("memory shared by {count} processes ({remedy})"), std::io::Error::other(error))
+        })?,
     };
     let mut nodes: Vec<Node> = Vec::with_capacity(site.nodes.len());
     for node in &site.nodes {
         let own = inlets.of.remove(&node.number).unwrap_or_default();
-        match start_one(errand, node, installation, streams, (&file, segment.as_ref()), own) {
+        match start_one(errand, node, installation, streams, (&file, shared.as_ref()), own) {
             Ok(node) => nodes.push(node),
             Err(stop) => {
                 for node in &mut nodes {
@@ -167,7 +165,7 @@ fn start_one(
     node: &NodeProcess,
     installation: &Installation,
     streams: Streams,
-    (job, segment): (&File, Option<&OwnedFd>),
+    (job, shared): (&File, Option<&OwnedFd>),
     inlets: Vec<Inlet>,
 ) -> Result<Node, Stop> {
     let (control, theirs) =
@@ -175,11 +173,11 @@ fn start_one(
     let handover = Handover {
         job_fd: job.as_raw_fd(),
         control_fd: theirs.as_raw_fd(),
-        segment_fd: segment.map_or(NO_FD, AsRawFd::as_raw_fd),
+        shared_fd: shared.map_or(NO_FD, AsRawFd::as_raw_fd),
         node: node.number,
     };
     let mut command = command(errand, node, installation, handover);
-    let mut passed: Vec<RawFd> = vec![handover.job_fd, handover.control_fd, handover.segment_fd];
+    let mut passed: Vec<RawFd> = vec![handover.job_fd, handover.control_fd, handover.shared_fd];
     passed.extend(inlets.iter().flat_map(|inlet| [inlet.out.as_raw_fd(), inlet.error.as_raw_fd()]));
     let parent = std::process::id();
     let processors = processor_set(&node.processors);

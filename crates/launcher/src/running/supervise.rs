@@ -52,8 +52,8 @@ struct Watched {
     /// It has said how its part of the job ended.
     has_reported: bool,
     is_alive: bool,
-    /// Where others can connect to it.
-    addresses: Option<Vec<String>>,
+    /// How others can reach it, once it has said so.
+    card: Option<String>,
 }
 
 /// Standard input on its way to a rank 0 on another host.
@@ -148,7 +148,7 @@ pub fn run(plan: Plan, offspring: Offspring, mut answer: Option<Answer>) -> Resu
                 is_attached: node.kind == Kind::Threads,
                 has_reported: false,
                 is_alive: true,
-                addresses: None,
+                card: None,
             });
         }
     }
@@ -613,8 +613,8 @@ impl Supervisor<'_> {
                 }
             }
             Report::Attached => self.attached(number),
-            Report::Listening { addresses } => {
-                node.addresses = Some(addresses);
+            Report::Offers { card } => {
+                node.card = Some(card);
                 self.attached(number);
                 self.introduce();
             }
@@ -656,9 +656,9 @@ impl Supervisor<'_> {
 
     /// Tells all node processes where the others are, once that is known of all.
     fn introduce(&mut self) {
-        let addresses: Option<Vec<_>> = self.nodes.iter().map(|node| node.addresses.clone()).collect();
-        if let Some(addresses) = addresses {
-            self.request(ALL, &Request::Book { addresses });
+        let cards: Option<Vec<_>> = self.nodes.iter().map(|node| node.card.clone()).collect();
+        if let Some(cards) = cards {
+            self.request(ALL, &Request::Book { cards });
         }
     }
 

@@ -26,6 +26,10 @@ pub fn describe(installation: &Installation) -> String {
         let (name, value) = line.split_once(": ").unwrap_or((line, ""));
         row(name, value.into());
     }
+    for line in weft_fabric::describe().lines() {
+        let (name, value) = line.split_once(": ").unwrap_or((line, ""));
+        row(name, value.into());
+    }
     row("vm.max_map_count", file("/proc/sys/vm/max_map_count"));
     row("kernel.threads-max", file("/proc/sys/kernel/threads-max"));
     row("kernel.pid_max", file("/proc/sys/kernel/pid_max"));

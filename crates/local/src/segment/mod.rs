@@ -34,6 +34,7 @@ mod device;
 mod incoming;
 mod layout;
 mod map;
+mod opening;
 mod outgoing;
 mod shared;
 mod shuttles;
@@ -43,3 +44,4 @@ mod wire;
 mod tests;
 
 pub use device::{CrossMemory, Options, Segment, SegmentDevice};
+pub use opening::SegmentOpener;

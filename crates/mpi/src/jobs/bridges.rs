@@ -10,7 +10,7 @@ use crate::communicators::communicator::Communicator;
 use crate::communicators::contexts;
 use crate::jobs::nodes;
 use crate::jobs::strangers::{self, Side, Tie, system};
-use crate::jobs::ways::{Made, Needs, Paper};
+use crate::jobs::ways::{Made, Needs};
 use crate::process::host::host;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -18,6 +18,7 @@ use std::sync::{Arc, OnceLock};
 use weft_base::constants::*;
 use weft_base::{Error, Result};
 use weft_comm::{Communicator as Values, Group};
+use weft_fabric::Card;
 use weft_handshake::Secret;
 use weft_sync::Lock;
 
@@ -253,12 +254,12 @@ pub(crate) fn build(
     let needs = Needs::new(sides, &left_knows, &right_knows)
         .ok_or_else(|| Error::new(MPI_ERR_PORT, "the other side says what makes no sense"))?;
 
-    let secret = if needs.any_between_hosts() { Some(shore.confide()?) } else { None };
+    let secret = if needs.needs_secret() { Some(shore.confide()?) } else { None };
     // One rank of each node process sees to its ways; the others wait for it where all look how far they got.
     let rank = local.values.rank as usize;
     let speaks = mine.members.get(rank).is_some_and(|&(place, _)| speaker(place as usize) == rank);
     let made = (speaks && needs.any()).then(|| needs.make(is_left));
-    let papers = if needs.any() { papers(&shore, made.as_ref(), &speaker, mine)? } else { Vec::new() };
+    let cards = if needs.any() { cards(&shore, made.as_ref(), &speaker, mine)? } else { Vec::new() };
 
     let mut failure = None;
     loop {
@@ -272,7 +273,7 @@ pub(crate) fn build(
         let Offer { context, agreement } = from_bytes(&offers[0])?;
         if let (Some(made), None, None) = (&made, attempt.linked.get(), &failure) {
             let linked = match made {
-                Ok(made) => needs.link(is_left, made, &papers, secret),
+                Ok(made) => needs.link(made, &cards, secret),
                 Err(error) => Err(error.clone()),
             };
             match linked {
@@ -318,18 +319,18 @@ pub(crate) fn build(
 }
 
 /// Tells all what a rank has made for its node process, if it has, and returns what all have made.
-fn papers(
+fn cards(
     shore: &Shore<'_>,
     made: Option<&Result<Made>>,
     speaker: &dyn Fn(usize) -> usize,
     mine: &Side,
-) -> Result<Vec<Paper>> {
+) -> Result<Vec<Card>> {
     // Who could not make it says so when all look how far they got.
-    let own = made.and_then(|made| made.as_ref().ok()).map(|made| made.paper.clone()).unwrap_or_default();
+    let own = made.and_then(|made| made.as_ref().ok()).map(|made| made.card.clone()).unwrap_or_default();
     let all = gather(shore.local, &to_bytes(&own)?)?;
-    let row = |node: usize| from_bytes::<Paper>(&all[speaker(node)]);
+    let row = |node: usize| from_bytes::<Card>(&all[speaker(node)]);
     let rows = shore.swap(|| to_bytes(&(0..mine.nodes.len()).map(row).collect::<Result<Vec<_>>>()?))?;
-    let sides: [Vec<Paper>; 2] = [from_bytes(&rows[0])?, from_bytes(&rows[1])?];
+    let sides: [Vec<Card>; 2] = [from_bytes(&rows[0])?, from_bytes(&rows[1])?];
     Ok(sides.concat())
 }
 

@@ -8,7 +8,6 @@ use weft_base::settings::{NET_THREADS, is_checking};
 use weft_coll::Team;
 use weft_coll::hier::Exchange;
 use weft_comm::Group;
-use weft_local::{Options, Segment, SegmentDevice};
 use weft_sched::{Source, Traffic};
 use weft_transport::{Device, Node, Nodes, Outbound, Places};
 
@@ -51,11 +50,8 @@ pub(crate) fn or_begin() -> Result<&'static Nodes> {
         return Ok(nodes);
     }
     // Where a worker with nothing to do sleeps, and other devices are added to.
-    let (memory, _) = Segment::create(1)?;
-    let device = SegmentDevice::attach_with(memory, 0, Options { is_further: true, ..Options::default() })?;
     let places = Places::new(&vec![0; crate::process::host::host().size() as usize]);
-    let first: Box<dyn Device> = Box::new(device);
-    let nodes: &'static Nodes = Box::leak(Box::new(Nodes::new(first, places)));
+    let nodes: &'static Nodes = Box::leak(Box::new(Nodes::new(weft_fabric::alone()?, places)));
     Process::any().messages().engine.spread_out(nodes);
     begin(nodes, |_| 0);
     Ok(nodes)
