@@ -143,7 +143,9 @@ mod tests {
             panic_in_a_call();
         }
         let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-        child.args(["--exact", "failures::tests::a_panic_names_the_call", "--nocapture"]).env(PANICS, "1");
+        child
+            .args(["--exact", "errors::failures::tests::a_panic_names_the_call", "--nocapture"])
+            .env(PANICS, "1");
         let output = child.output().unwrap();
         let text = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success());
