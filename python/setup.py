@@ -1,5 +1,5 @@
 """Packs what `make` has built into a wheel: library, header, compiler wrappers and launcher go into the environment's own
-`lib`, `include` and `bin`, where mpi4py and compilers look for them. There is no Python code in it.
+`lib`, `include`, `bin` and `share`, where mpi4py and compilers look for them. There is no Python code in it.
 """
 import os
 import re
@@ -34,7 +34,7 @@ def stage():
         raise SystemExit(f"{BUILD}: {', '.join(missing)} missing; run make first, or say where with WEFT_BUILD")
     shutil.rmtree(STAGE, ignore_errors=True)
     parts = {}
-    for part in ("bin", "lib", "include"):
+    for part in ("bin", "lib", "include", "share"):
         for file in sorted((BUILD / part).rglob("*")):
             if file.is_dir():
                 continue
@@ -46,7 +46,7 @@ def stage():
                 copy.write_text("/* For linkers. */\nINPUT(libmpi_abi.so.1)\n")
             else:
                 shutil.copy2(file.resolve(), copy)
-            if copy.suffix not in (".so", ".supp") and part != "include" and shutil.which("strip"):
+            if copy.read_bytes()[:4] == b"\x7fELF" and shutil.which("strip"):
                 subprocess.run(["strip", "--strip-debug", copy], check=True)
             parts.setdefault(str(directory), []).append(os.path.relpath(copy, HERE))
     return sorted(parts.items())
