@@ -30,6 +30,9 @@ pub struct Parameter {
     pub length: Option<String>,
 }
 
+/// Names that mean something else in Rust or in the generated functions.
+const RESERVED: [&str; 8] = ["type", "ref", "in", "box", "match", "fn", "result", "entry"];
+
 impl Parameter {
     /// Returns the C type in the plain or the large-count form; `None` when that form lacks the parameter.
     pub fn c_type(&self, large: bool) -> Option<&str> {
@@ -37,6 +40,12 @@ impl Parameter {
             (true, Some(c)) => Some(c),
             _ => self.c.as_deref(),
         }
+    }
+
+    /// Returns its name in Rust.
+    pub fn rust_name(&self) -> String {
+        let name = self.name.to_lowercase();
+        if RESERVED.contains(&name.as_str()) { format!("{name}_") } else { name }
     }
 
     /// Tells whether its type depends on the form.

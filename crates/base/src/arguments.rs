@@ -62,7 +62,7 @@ impl<T: Copy> Out<T> {
     /// If the pointer is null.
     pub fn get_at(self, index: usize) -> T {
         assert!(!self.0.is_null());
-        // SAFETY: as above.
+        // SAFETY: checked above not to be null, and `new` was promised an array that reaches beyond `index`.
         unsafe { self.0.add(index).read() }
     }
 }

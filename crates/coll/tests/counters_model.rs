@@ -37,7 +37,7 @@ impl World {
     }
 
     fn read(&self, rank: usize, round: u64) {
-        // SAFETY: as above.
+        // SAFETY: a read before the writer's arrival would be reported by the model.
         self.slots[rank][ring(round)].with(|p| assert_eq!(unsafe { *p }, round * 10 + rank as u64));
     }
 }
@@ -49,7 +49,7 @@ impl Combine for Sum<'_> {
         // SAFETY: the model reports a conflicting access.
         let sum =
             (0..self.0.slots.len()).map(|r| self.0.slots[r][ring(self.1)].with(|p| unsafe { *p })).sum();
-        // SAFETY: as above.
+        // SAFETY: only the last rank to arrive comes here, which the model checks.
         self.0.result[ring(self.1)].with_mut(|p| unsafe { *p = sum });
     }
 }

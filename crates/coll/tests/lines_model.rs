@@ -21,7 +21,7 @@ fn write(world: &World, rank: u32, round: u64) {
 }
 
 fn read(world: &World, rank: u32, round: u64) {
-    // SAFETY: as above.
+    // SAFETY: a read before the other rank has said so would be reported by the model.
     world.post(rank, round).with(|p| assert_eq!(unsafe { *p }, round * 10 + u64::from(rank)));
 }
 

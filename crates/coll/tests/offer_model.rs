@@ -26,7 +26,7 @@ fn read(cell: &UnsafeCell<u64>) {
 }
 
 fn write(cell: &UnsafeCell<u64>, value: u64) {
-    // SAFETY: as above.
+    // SAFETY: a write while somebody reads would be reported by the model.
     cell.with_mut(|p| unsafe { *p = value });
 }
 

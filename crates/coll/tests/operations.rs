@@ -302,7 +302,7 @@ fn data_moves_as_in_the_serial_model() {
                 };
                 let even = |buffer: &[i64], r: u32| {
                     let part = &buffer[r as usize * count..(r as usize + 1) * count];
-                    // SAFETY: as above.
+                    // SAFETY: rank `r`'s part of an even division lies within the buffer.
                     unsafe { Data::new(part.as_ptr().cast(), part.len() as u64, long()) }
                 };
                 let concatenated = |n: usize| (0..size).flat_map(|r| values(r, n, salt)).collect::<Vec<_>>();
@@ -372,7 +372,7 @@ fn data_moves_as_in_the_serial_model() {
                         if in_place {
                             let part = |r: u32| {
                                 let part = &receive[r as usize * count..][..count];
-                                // SAFETY: as above.
+                                // SAFETY: a part of the receive buffer, which lives as long as the operation.
                                 unsafe { Data::new(part.as_ptr().cast(), part.len() as u64, long()) }
                             };
                             team.alltoall_in_place(Call::Alltoall, &part).unwrap();
@@ -390,7 +390,7 @@ fn data_moves_as_in_the_serial_model() {
                         let own = lengths[me as usize];
                         let to = |r: u32| {
                             let part = &receive[r as usize * own..][..own];
-                            // SAFETY: as above.
+                            // SAFETY: the receive buffer has `own` elements for each rank.
                             unsafe { Data::new(part.as_ptr().cast(), part.len() as u64, long()) }
                         };
                         team.alltoallw(Call::Alltoallv, &|r| varied(&send, r), &to).unwrap();

@@ -36,7 +36,7 @@ fn enter_and_write(world: &World, rank: u32, round: u64) {
 fn wait_and_read(world: &World, rank: u32, round: u64) {
     until(|| world.others_have_said(rank, round));
     let other = 1 - rank;
-    // SAFETY: as above.
+    // SAFETY: the other rank has said that its post is written; the model would report if it wrote again.
     world.post(other, round).with(|p| assert_eq!(unsafe { *p }, round * 10 + u64::from(other)));
 }
 

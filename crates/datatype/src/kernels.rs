@@ -310,7 +310,7 @@ pub(crate) unsafe fn gather(at: *mut u8, offsets: OffsetsPart<'_>, to: Even, blo
 /// # Safety
 /// As [`fixed`].
 pub(crate) unsafe fn scatter(from: Even, at: *mut u8, offsets: OffsetsPart<'_>, block: usize) {
-    // SAFETY: as above.
+    // SAFETY: each listed place takes one block, and `from` has as many, which the caller promises.
     with_offsets!(offsets, o => unsafe { copy_blocks(Between(from, Listed::new(at, o)), o.len(), block) });
 }
 
@@ -319,7 +319,7 @@ pub(crate) unsafe fn scatter(from: Even, at: *mut u8, offsets: OffsetsPart<'_>, 
 /// # Safety
 /// As [`fixed`].
 pub(crate) unsafe fn copy_alike(distance: isize, at: *mut u8, offsets: OffsetsPart<'_>, block: usize) {
-    // SAFETY: as above.
+    // SAFETY: the caller promises both sides of each listed block.
     with_offsets!(offsets, o => unsafe {
         copy_blocks(Alike { distance, to: Listed::new(at, o) }, o.len(), block);
     });
@@ -336,7 +336,7 @@ pub(crate) unsafe fn copy_listed(
 ) {
     with_offsets!(from, f => with_offsets!(to, t => {
         let count = f.len().min(t.len());
-        // SAFETY: as above.
+        // SAFETY: `count` is within both lists, and the caller promises the blocks at their places.
         unsafe { copy_blocks(Between(Listed::new(from_at, f), Listed::new(to_at, t)), count, block) };
     }));
 }

@@ -172,7 +172,7 @@ proptest! {
         let (mut done, mut cut) = (0, 0);
         while done < total {
             let len = cuts[cut % cuts.len()].min(total - done);
-            // SAFETY: as above.
+            // SAFETY: memory and input hold all `total` bytes, and `len` more than are done are not asked for.
             let n = unsafe {
                 unpack(memory.address(), count, &ty, done, input.as_ptr().add(done as usize), len)
             };
@@ -239,7 +239,7 @@ proptest! {
         prop_assert_eq!(n, expected.len() as u64);
         prop_assert_eq!(&packed, &expected);
         let mut back = Memory::new(&model, count, |_| 0xee);
-        // SAFETY: as above.
+        // SAFETY: packing has filled all of the external size, and the memory was made for the same type map.
         unsafe { unpack_external(back.address(), count, &ty, packed.as_ptr()) };
         let mut wanted = Memory::new(&model, count, |_| 0xee);
         for d in model.bytes(count) {

@@ -88,7 +88,7 @@ pub(crate) unsafe fn jump(frame: &[usize], entry: usize) -> ! {
             options(noreturn)
         )
     }
-    // SAFETY: as above.
+    // SAFETY: the words are copied below everything in use, and the branch does not come back.
     #[cfg(target_arch = "aarch64")]
     unsafe {
         std::arch::asm!(

@@ -16,7 +16,7 @@ pub struct MappedFile {
 
 // SAFETY: the mapping is read-only and owned; nothing in it depends on the thread.
 unsafe impl Send for MappedFile {}
-// SAFETY: as above, and `bytes` only hands out shared references.
+// SAFETY: `bytes` only hands out shared references to memory that never changes.
 unsafe impl Sync for MappedFile {}
 
 impl MappedFile {

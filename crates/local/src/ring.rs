@@ -194,7 +194,7 @@ mod tests {
                 // SAFETY: this thread is producer and consumer.
                 assert!(unsafe { ring.push(header(i), (&raw const i).cast()) });
             }
-            // SAFETY: as above.
+            // SAFETY: this thread is still the only producer.
             assert!(!unsafe { ring.push(header(0), (&raw const round).cast()) });
             for i in 0..SLOTS as i32 {
                 assert!(ring.is_ready());
@@ -257,7 +257,7 @@ mod tests {
                 let Header { source, tag, .. } = message.header;
                 assert_eq!(tag, next[source as usize]);
                 next[source as usize] += 1;
-                // SAFETY: as above.
+                // SAFETY: the message is the one that this only consumer has just looked at.
                 unsafe { ring.pop(&message) };
             }
         });

@@ -33,7 +33,7 @@ fn process() -> *const *mut c_char {
     struct Array(*const *mut c_char);
     // SAFETY: the array is never changed.
     unsafe impl Send for Array {}
-    // SAFETY: as above.
+    // SAFETY: nobody writes to it, so threads may read it together.
     unsafe impl Sync for Array {}
     static FIRST: OnceLock<Array> = OnceLock::new();
     let array = FIRST.get_or_init(|| {
@@ -221,11 +221,11 @@ mod tests {
             }
         }
         fn set(&mut self, name: &CStr, value: &CStr, overwrite: bool) -> bool {
-            // SAFETY: as above.
+            // SAFETY: name and value are C strings, and the variable is this test's own.
             unsafe { self.0.set(&raw mut self.1, name, value, overwrite) }
         }
         fn remove(&mut self, name: &CStr) -> bool {
-            // SAFETY: as above.
+            // SAFETY: the name is a C string, and the variable is this test's own.
             unsafe { self.0.remove(&raw mut self.1, name) }
         }
     }

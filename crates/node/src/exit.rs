@@ -116,7 +116,7 @@ mod tests {
         handlers.push(When::Exit, late);
         // SAFETY: the handlers are the functions above.
         unsafe { run(7, || handlers.pop(When::Exit, Some(10 as *mut c_void))) };
-        // SAFETY: as above.
+        // SAFETY: what is left in the list are the functions above, too.
         unsafe { run(7, || handlers.pop(When::Exit, None)) };
         assert_eq!(ORDER.take(), [3, 1, 107, 2]);
         assert!(handlers.pop(When::QuickExit, None).is_some());

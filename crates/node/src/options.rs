@@ -161,7 +161,7 @@ impl Scan {
             }
             self.passed.1 = index;
         }
-        // SAFETY: as above.
+        // SAFETY: `index` is below `count`, and arguments are C strings.
         if index < count && unsafe { bytes(call.arguments[index]) } == b"--" {
             index += 1;
             if self.passed.0 != self.passed.1 && self.passed.1 != index {

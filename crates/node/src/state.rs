@@ -59,7 +59,7 @@ pub struct Shared<T>(UnsafeCell<T>);
 // SAFETY: the standard calls the functions that use these variables unsafe for threads; the program must not call
 // them at the same time from two threads of one rank, as in a process.
 unsafe impl<T> Sync for Shared<T> {}
-// SAFETY: as above; the pointers inside are to memory that lives as long as the process.
+// SAFETY: the pointers inside are to memory that lives as long as the process, whatever thread uses them.
 unsafe impl<T> Send for Shared<T> {}
 
 impl<T> Shared<T> {

@@ -67,7 +67,7 @@ pub struct Streams {
 
 // SAFETY: the variables are the program's, which must order its accesses as in a process; streams have locks.
 unsafe impl Sync for Streams {}
-// SAFETY: as above.
+// SAFETY: a stream belongs to no thread.
 unsafe impl Send for Streams {}
 
 /// All ranks' streams, for the end of the job.
@@ -115,7 +115,7 @@ impl Streams {
             unsafe { (**stream).number = fd };
         }
         if !is_first {
-            // SAFETY: as above.
+            // SAFETY: a stream of this rank that nobody uses yet; without a buffer the size says nothing.
             unsafe { setvbuf(first[2], core::ptr::null_mut(), libc::_IONBF, 0) };
         }
         Self {

@@ -323,7 +323,7 @@ impl Op {
             Inner::Large { function, .. } => {
                 let mut length = count as Count;
                 if count > 0 {
-                    // SAFETY: as above.
+                    // SAFETY: MPI_Op_create_c promises the user's function the same with a large count.
                     unsafe { function(input_void, inout.cast(), &mut length, &mut handle) };
                 }
             }

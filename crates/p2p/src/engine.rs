@@ -646,7 +646,7 @@ impl Engine {
             operation.complete_unshared(outcome(&envelope, bytes));
             return None;
         }
-        // SAFETY: as above.
+        // SAFETY: the caller's promise for its buffer, and the lock of the endpoint is held.
         let Some((envelope, bytes)) = (unsafe { me.take_from_rings(&mut state, pattern, &buffer) }) else {
             return Some(state);
         };

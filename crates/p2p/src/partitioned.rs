@@ -53,7 +53,7 @@ pub struct Parts {
 
 // SAFETY: the address is that of a buffer that the creator of the value gave to whoever copies.
 unsafe impl Send for Parts {}
-// SAFETY: as above; nothing is written in it.
+// SAFETY: sharing the value shares an address; nothing is written in the value itself.
 unsafe impl Sync for Parts {}
 
 impl Parts {

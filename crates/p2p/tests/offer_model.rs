@@ -41,7 +41,7 @@ impl Operation {
     }
 
     fn write(&self, value: u64) {
-        // SAFETY: as above.
+        // SAFETY: an access of another thread meanwhile would be reported by the model.
         self.data.with_mut(|data| unsafe { *data = value });
     }
 }

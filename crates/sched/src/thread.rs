@@ -67,7 +67,7 @@ pub struct Thread {
 // SAFETY: everything is atomic but `entry`, which is written before the rank's kernel thread is created and read by
 // that thread only, and `context`, which explains itself.
 unsafe impl Sync for Thread {}
-// SAFETY: as above.
+// SAFETY: records live for ever, and none of the fields belongs to the thread that made them.
 unsafe impl Send for Thread {}
 
 impl Linked for Thread {

@@ -67,7 +67,7 @@ pub(crate) struct Worker {
 
 // SAFETY: everything is atomic but `handoff`, which only the worker's kernel thread touches.
 unsafe impl Sync for Worker {}
-// SAFETY: as above.
+// SAFETY: a worker is made on one thread and handed to its kernel thread before that runs.
 unsafe impl Send for Worker {}
 
 impl Worker {

@@ -268,11 +268,11 @@ fn identity(rank: u32, ranks: u32) {
             let end = weft_sys::clock::now_ns() + 50_000;
             while weft_sys::clock::now_ns() < end {}
         }
-        // SAFETY: as above.
+        // SAFETY: errno of whatever thread the rank runs on now.
         unsafe { *libc::__errno_location() = (rank + round) as i32 };
         thread_of((rank + 1) % ranks).unwrap().unpark();
         yield_now();
-        // SAFETY: as above.
+        // SAFETY: errno is the rank's own, and the mutex in this frame is locked by this rank.
         unsafe {
             assert_eq!(*libc::__errno_location(), (rank + round) as i32);
             assert_eq!(libc::pthread_self(), myself);

@@ -157,7 +157,7 @@ mod models {
     }
     // SAFETY: what the model checks.
     unsafe impl Send for Job {}
-    // SAFETY: as above.
+    // SAFETY: two threads share it in the model, which reports accesses that are not exclusive.
     unsafe impl Sync for Job {}
 
     #[test]
@@ -176,7 +176,7 @@ mod models {
                         assert_eq!((address.addr(), share), (64, 9));
                         // SAFETY: loom's cells notice an access that is not exclusive.
                         let value = guest.source.with(|source| unsafe { *source });
-                        // SAFETY: as above.
+                        // SAFETY: a guest that was invited is the only one to touch the tail until it has finished.
                         guest.target.with_mut(|target| unsafe { *target += value });
                         finish(&guest.word);
                         return;
@@ -184,14 +184,14 @@ mod models {
                     loom::thread::yield_now();
                 }
             });
-            // SAFETY: as above.
+            // SAFETY: nobody is invited yet.
             job.source.with_mut(|source| unsafe { *source = 7 });
             assert!(invite(&job.word, core::ptr::without_provenance_mut(64), 9));
             if end(&job.word) == End::Alone {
-                // SAFETY: as above.
+                // SAFETY: the guest has not begun, and can no more.
                 job.target.with_mut(|target| unsafe { *target += 7 });
             }
-            // SAFETY: as above.
+            // SAFETY: whoever copied has finished.
             assert_eq!(job.target.with(|target| unsafe { *target }), 7);
             thread.join().unwrap();
         });

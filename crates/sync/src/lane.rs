@@ -125,7 +125,7 @@ mod tests {
                 while let Some((payload, carrier)) = unsafe { into.peek() } {
                     assert_eq!(payload[6], received);
                     received += 1;
-                    // SAFETY: as above.
+                    // SAFETY: the carrier is that of the line just looked at.
                     unsafe { into.pop(carrier) };
                 }
                 std::thread::yield_now();

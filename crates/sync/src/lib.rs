@@ -9,9 +9,6 @@
 //!
 //! Built with `--cfg loom` the protocols here run under loom's model checker.
 
-mod alarm;
-mod backoff;
-mod bell;
 mod biased;
 pub mod facade;
 mod growing;
@@ -29,10 +26,8 @@ pub mod shuttle;
 mod solo;
 mod stock;
 pub mod stream;
+mod waking;
 
-pub use alarm::Alarm;
-pub use backoff::Backoff;
-pub use bell::Bell;
 pub use biased::{Biased, enable_global_barrier};
 pub use facade::atomic;
 pub use growing::Growing;
@@ -46,3 +41,6 @@ pub use ring::Ring;
 pub use shuttle::{Shuttle, Side};
 pub use solo::{Section, Solo, Visit};
 pub use stock::Stock;
+pub use waking::alarm::Alarm;
+pub use waking::backoff::Backoff;
+pub use waking::bell::Bell;

@@ -37,7 +37,7 @@ pub struct Lock<T> {
 
 // SAFETY: the lock hands its content to one thread at a time.
 unsafe impl<T: Send> Send for Lock<T> {}
-// SAFETY: as above.
+// SAFETY: sharing the lock shares no reference to the content, which only the holder of the lock makes.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
 impl<T: Default> Default for Lock<T> {
@@ -156,7 +156,7 @@ impl<T> core::ops::Deref for LockGuard<'_, T> {
 impl<T> core::ops::DerefMut for LockGuard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above, and the guard is borrowed exclusively.
+        // SAFETY: the lock is held, and the guard is borrowed exclusively, so there is no other reference.
         self.lock.value.with_mut(|p| unsafe { &mut *p })
     }
 }

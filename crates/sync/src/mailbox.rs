@@ -72,7 +72,7 @@ pub struct Mailbox<const N: usize> {
 
 // SAFETY: the words of the slots make the accesses to payloads exclusive; the consumer's functions are unsafe to call.
 unsafe impl<const N: usize> Send for Mailbox<N> {}
-// SAFETY: as above.
+// SAFETY: senders write a slot only after they have claimed it by its word.
 unsafe impl<const N: usize> Sync for Mailbox<N> {}
 
 impl<const N: usize> Default for Mailbox<N> {

@@ -12,7 +12,7 @@ pub struct Place<T: ?Sized> {
 
 // SAFETY: a place gives out shared references and drops what it owns, as a box does.
 unsafe impl<T: ?Sized + Send + Sync> Send for Place<T> {}
-// SAFETY: as above.
+// SAFETY: a shared place gives out shared references only.
 unsafe impl<T: ?Sized + Sync> Sync for Place<T> {}
 
 impl<T: ?Sized> From<&'static T> for Place<T> {

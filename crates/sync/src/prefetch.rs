@@ -9,7 +9,7 @@ pub fn for_reading<T>(place: &T) {
     unsafe {
         core::arch::asm!("prefetcht0 [{}]", in(reg) place, options(nostack, preserves_flags, readonly));
     }
-    // SAFETY: as above.
+    // SAFETY: `prfm` is a hint, too.
     #[cfg(all(target_arch = "aarch64", not(miri), not(loom)))]
     unsafe {
         core::arch::asm!("prfm pldl1keep, [{}]", in(reg) place, options(nostack, preserves_flags, readonly));
@@ -25,7 +25,7 @@ pub fn address(address: usize) {
     unsafe {
         core::arch::asm!("prefetcht0 [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
     }
-    // SAFETY: as above.
+    // SAFETY: `prfm` faults at no address.
     #[cfg(all(target_arch = "aarch64", not(miri), not(loom)))]
     unsafe {
         core::arch::asm!("prfm pldl1keep, [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
@@ -41,7 +41,7 @@ pub fn for_writing<T>(place: &T) {
     unsafe {
         core::arch::asm!("prefetchw [{}]", in(reg) place, options(nostack, preserves_flags, readonly));
     }
-    // SAFETY: as above.
+    // SAFETY: `prfm` for writing changes no memory.
     #[cfg(all(target_arch = "aarch64", not(miri), not(loom)))]
     unsafe {
         core::arch::asm!("prfm pstl1keep, [{}]", in(reg) place, options(nostack, preserves_flags, readonly));

@@ -65,7 +65,7 @@ pub struct Ring<const N: usize> {
 
 // SAFETY: producer and consumer sides are unsafe to call; their contracts make the accesses exclusive.
 unsafe impl<const N: usize> Send for Ring<N> {}
-// SAFETY: as above.
+// SAFETY: a slot is written by the producer before its word says so, and read by the consumer after that.
 unsafe impl<const N: usize> Sync for Ring<N> {}
 
 impl<const N: usize> Default for Ring<N> {

@@ -66,7 +66,7 @@ pub struct Shuttle {
 
 // SAFETY: writing and taking are unsafe to call; their contracts and the word make the accesses exclusive.
 unsafe impl Send for Shuttle {}
-// SAFETY: as above.
+// SAFETY: the word says which side may touch the payload, and each side has one thread at a time.
 unsafe impl Sync for Shuttle {}
 
 impl Default for Shuttle {

@@ -35,11 +35,11 @@ fn main() {
             // SAFETY: both blocks have room for the longest copy two pages behind their begin, and one is left for `behind`.
             let to = unsafe { to.add(behind) };
             let plain = shortest(length, || {
-                // SAFETY: as above; the blocks do not overlap.
+                // SAFETY: both blocks hold `length` bytes there, and are not one.
                 unsafe { core::ptr::copy_nonoverlapping(black_box(from), black_box(to), length) }
             });
             let here = shortest(length, || {
-                // SAFETY: as above.
+                // SAFETY: `length` is at most the longest copy, for which both have room.
                 unsafe { weft_sys::copy::bytes(black_box(from), black_box(to), length) }
             });
             println!("{length:>8} {behind:>7} {plain:>9.3} {here:>9.3}");

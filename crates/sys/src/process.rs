@@ -132,7 +132,7 @@ impl Default for SignalsBlocked {
 
 impl Drop for SignalsBlocked {
     fn drop(&mut self) {
-        // SAFETY: as above.
+        // SAFETY: the set was written by the kernel and has 8 bytes; nothing is to be returned.
         unsafe {
             libc::syscall(
                 libc::SYS_rt_sigprocmask,

@@ -43,7 +43,7 @@ pub struct Mapping {
 
 // SAFETY: the mapping is memory that others use, too; who touches it obeys a protocol, whatever thread it is on.
 unsafe impl Send for Mapping {}
-// SAFETY: as above; shared use hands out an address only.
+// SAFETY: shared use hands out an address only.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
@@ -61,7 +61,7 @@ impl Mapping {
         }
         // SAFETY: all zero is a valid `stat`, and `fstat` writes to it.
         let mut stat = unsafe { core::mem::zeroed::<libc::stat>() };
-        // SAFETY: as above.
+        // SAFETY: `stat` has room for what the kernel writes.
         if unsafe { libc::fstat(fd.as_raw_fd(), &mut stat) } != 0 {
             return Err(io::Error::last_os_error());
         }

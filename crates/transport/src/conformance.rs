@@ -341,7 +341,7 @@ pub fn parts(devices: &Devices) {
             loop {
                 let device = &devices[from as usize];
                 let (address, bytes) = (data.as_ptr(), data.len() as u64);
-                // SAFETY: the vector's memory stays until the end of this function, which comes after all reports.
+                // SAFETY: the vector is not touched until all reports have come, at the end of this function.
                 match unsafe { device.start_part(number, to, channel, &head, address, bytes, token) } {
                     Ok(()) => break,
                     Err(Refusal::Full) => _ = poll_all(devices, &recorders),
@@ -467,7 +467,7 @@ pub fn what_is_dropped(devices: &Devices) {
     for number in 0..10u32 {
         loop {
             let token = 100 + u64::from(number);
-            // SAFETY: as above.
+            // SAFETY: `data` is longer than what is sent, and lives until both devices are done.
             match unsafe { devices[0].start(1, channel, &header(number, 8), data.as_ptr(), 50_000, token) } {
                 Ok(()) => break,
                 Err(_) => _ = (devices[0].poll(&recorders[0]), devices[1].poll(&hasty)),

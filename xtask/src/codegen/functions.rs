@@ -20,9 +20,6 @@ use weft_base::handle::Kind;
 
 ";
 
-/// Names that mean something else in Rust or in the generated functions.
-const RESERVED: [&str; 8] = ["type", "ref", "in", "box", "match", "fn", "result", "entry"];
-
 /// Generates the files as (name, text).
 pub fn generate(api: &Api) -> Result<Vec<(String, String)>> {
     let mut files = Vec::new();
@@ -109,7 +106,7 @@ fn candidates(procedure: &Procedure) -> String {
     for (subject, parameters) in subjects(procedure).iter().filter(|(_, p)| p.len() > 1) {
         for parameter in parameters.iter().filter(|p| p.c.as_deref().is_some_and(|c| !c.contains(['*', '['])))
         {
-            let name = rust_parameter(&parameter.name);
+            let name = parameter.rust_name();
             let value =
                 if subject.contains("Kind") { format!("{name}.0 as i64") } else { format!("{name} as i64") };
             rows += &format!("({subject}, \"{}\", {value}),", parameter.name.to_lowercase());
@@ -194,7 +191,7 @@ fn call(procedure: &Procedure, large: bool, module: &str, arguments: &[Argument]
         let values: Vec<_> = shown.iter().map(|a| a.value.as_str()).collect();
         let path = format!("weft_mpi::collectives::checks::{function}(\"{name}\", {});", values.join(", "));
         let call = match shown.iter().any(|a| a.wraps) {
-            true => format!("// SAFETY: as below.\nunsafe {{ {path} }}\n"),
+            true => format!("// SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.\nunsafe {{ {path} }}\n"),
             false => format!("{path}\n"),
         };
         format!("if entry::is_checking() {{\n{call}}}\n")
@@ -258,16 +255,16 @@ fn object(procedure: &Procedure, large: bool, wrapped: bool) -> String {
     }
     for (parameter, c) in typed() {
         if let Some((_, variant)) = KINDS.iter().find(|(k, _)| *k == c) {
-            return format!("|| Object::{variant}({})", rust_parameter(&parameter.name));
+            return format!("|| Object::{variant}({})", parameter.rust_name());
         }
     }
     if wrapped {
         for (parameter, c) in typed().filter(|(p, _)| p.direction.as_deref() == Some("inout")) {
             let pointee = c.strip_suffix(" *").unwrap_or_default();
             if let Some((_, variant)) = KINDS.iter().find(|(k, _)| *k == pointee) {
-                let name = rust_parameter(&parameter.name);
+                let name = parameter.rust_name();
                 return format!(
-                    "|| match entry::target(\n// SAFETY: as above.\nunsafe {{ Out::new({name}) }}) {{\n\
+                    "|| match entry::target(\n// SAFETY: the caller promises of it what the standard asks of an argument that is changed.\nunsafe {{ Out::new({name}) }}) {{\n\
                      Some(handle) => Object::{variant}(handle),\nNone => Object::None,\n}}"
                 );
             }
@@ -278,11 +275,11 @@ fn object(procedure: &Procedure, large: bool, wrapped: bool) -> String {
         && procedure.name.contains("_init") | procedure.name.contains("_create_from_group")
     {
         let kind = if procedure.name.starts_with("MPI_Session") { "Session" } else { "Communicator" };
-        let name = rust_parameter(&parameter.name);
+        let name = parameter.rust_name();
         return format!("|| Object::Argument({name}, weft_mpi::errors::handling::HandlerKind::{kind})");
     }
     if let Some((parameter, _)) = typed().find(|(_, c)| *c == "MPI_Group") {
-        return format!("|| Object::Group({})", rust_parameter(&parameter.name));
+        return format!("|| Object::Group({})", parameter.rust_name());
     }
     "|| Object::None".into()
 }
@@ -291,13 +288,8 @@ fn object_uses(object: &str, name: &str) -> bool {
     object.contains(&format!("({name})")) || object.contains(&format!("({name},"))
 }
 
-pub(super) fn rust_parameter(name: &str) -> String {
-    let name = name.to_lowercase();
-    if RESERVED.contains(&name.as_str()) { format!("{name}_") } else { name }
-}
-
 fn argument(parameter: &Parameter, large: bool) -> Result<Argument> {
-    let name = rust_parameter(&parameter.name);
+    let name = parameter.rust_name();
     let Some(c) = parameter.c_type(large) else {
         // Only the large-count form has it: the plain form passes nothing.
         let c = parameter.large.as_deref().unwrap_or_default();

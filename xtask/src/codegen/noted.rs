@@ -1,6 +1,5 @@
 //! Which of their arguments the exported functions note for reports.
 
-use super::functions::rust_parameter;
 use crate::api::Procedure;
 
 #[path = "../../../crates/base/src/noted.rs"]
@@ -21,7 +20,7 @@ pub fn begin(procedure: &Procedure, name: &str) -> String {
 fn words(procedure: &Procedure, form: Form) -> Vec<String> {
     let named = |names: &[&str]| {
         let found = names.iter().find_map(|name| procedure.parameters.iter().find(|p| p.name == *name));
-        found.map(|parameter| rust_parameter(&parameter.name))
+        found.map(|parameter| parameter.rust_name())
     };
     let number =
         |names: &[&str]| named(names).map_or_else(|| "u64::MAX".into(), |name| format!("{name} as u64"));

@@ -2,12 +2,17 @@
 //!
 //! Every rule is a function that returns its findings; a finding names the file and says what to do.
 
-mod layers;
+mod circles;
+mod lints;
 mod pages;
+mod sizes;
 mod tested;
 mod text;
+mod unsafe_code;
+mod uses;
 
 use crate::Result;
+use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -38,14 +43,17 @@ pub type Outcome = (&'static str, Vec<String>);
 pub fn run(root: &Path) -> Result<Vec<Outcome>> {
     let files = files(root)?;
     Ok(vec![
-        ("layers", layers::check(root)?),
-        ("lints", layers::check_lints(root)?),
-        ("length", text::length(&files)),
+        ("uses", uses::check(root, &files)?),
+        ("circles", circles::check(&files)),
+        ("lints", lints::check(root)?),
+        ("length", sizes::length(&files)),
+        ("folders", sizes::folders(&files)),
         ("whitespace", text::whitespace(&files)),
         ("unfinished", text::unfinished(&files)),
         ("machine", text::machine(&files)),
         ("messages", text::messages(&files)),
-        ("unsafe", text::unsafe_code(&files)),
+        ("unsafe", unsafe_code::places(&files)),
+        ("arguments", unsafe_code::arguments(&files)),
         ("links", pages::links(root, &files)),
         ("paths", pages::paths(root, &files)),
         ("map", pages::map(&files)),
@@ -74,4 +82,18 @@ pub fn files(root: &Path) -> Result<Vec<File>> {
             Some(File { path: name.into(), text })
         })
         .collect())
+}
+
+/// Lists the packages of the workspace as cargo describes them.
+fn packages(root: &Path) -> Result<Vec<Value>> {
+    let output = Command::new("cargo")
+        .args(["metadata", "--no-deps", "--format-version", "1"])
+        .current_dir(root)
+        .output()
+        .map_err(|e| format!("cargo: {e}"))?;
+    if !output.status.success() {
+        return Err(format!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr).trim()));
+    }
+    let value: Value = serde_json::from_slice(&output.stdout).map_err(|e| format!("cargo metadata: {e}"))?;
+    value["packages"].as_array().cloned().ok_or_else(|| "cargo metadata lists no packages".into())
 }

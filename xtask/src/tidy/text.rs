@@ -2,19 +2,8 @@
 
 use super::File;
 
-/// Past this a file must be split.
-const LONGEST: usize = 1000;
-
-/// Finds files that hold more than one subject, judged by their length.
-pub fn length(files: &[File]) -> Vec<String> {
-    files
-        .iter()
-        .filter(|f| is_source(f) && !f.is_generated() && f.text.lines().count() > LONGEST)
-        .map(|f| format!("{}: {} lines; split it by subject", f.path.display(), f.text.lines().count()))
-        .collect()
-}
-
-fn is_source(file: &File) -> bool {
+/// Tells whether a file is written by people for a compiler, an interpreter or a reader.
+pub fn is_source(file: &File) -> bool {
     ["rs", "c", "cpp", "h", "f90", "py", "md", "toml"].iter().any(|e| file.is(e))
         || file.text.starts_with("#!")
 }
@@ -70,47 +59,6 @@ fn find<'a>(files: impl IntoIterator<Item = &'a File>, marks: &[&str], advice: &
         for (number, line) in numbered(&file.text) {
             for mark in marks.iter().filter(|m| line.contains(**m)) {
                 findings.push(format!("{}:{number}: {mark:?}: {advice}", file.path.display()));
-            }
-        }
-    }
-    findings
-}
-
-/// Crates that have no business with unsafe code.
-const SAFE: [&str; 3] = ["crates/comm/", "crates/machine/", "xtask/"];
-
-/// How far above an unsafe block its argument may stand.
-const NEAR: usize = 12;
-
-/// Finds unsafe code where it is not allowed, in modules that do not say why, and without an argument.
-///
-/// The compiler's lints see only what is compiled for one machine type; this sees all.
-pub fn unsafe_code(files: &[File]) -> Vec<String> {
-    let mut findings = Vec::new();
-    for file in files.iter().filter(|f| f.is("rs")) {
-        let path = file.path.display().to_string();
-        let lines: Vec<_> = file.text.lines().collect();
-        if let Some(index) = lines.iter().position(|l| l.starts_with("#![allow(unsafe_code")) {
-            if SAFE.iter().any(|safe| path.starts_with(safe)) {
-                findings.push(format!("{path}: no unsafe code here; it belongs into a lower crate"));
-            }
-            if !lines[..index].iter().any(|l| l.starts_with("//!")) {
-                findings.push(format!("{path}: the module's page must say why it needs unsafe code"));
-            }
-        }
-        // A test program may argue once, for all its blocks, where it switches the lint off.
-        let argues_once = lines.iter().any(|l| l.contains(concat!("undocumented_unsafe", "_blocks")));
-        if argues_once && file.path.components().any(|c| c.as_os_str() == "tests") {
-            continue;
-        } else if argues_once {
-            findings.push(format!("{path}: every unsafe block needs its argument"));
-        }
-        for (index, line) in lines.iter().enumerate() {
-            let code = line.split("//").next().unwrap_or_default();
-            let opens = code.contains("unsafe {") || code.contains("unsafe impl");
-            let argued = lines[index.saturating_sub(NEAR)..=index].iter().any(|l| l.contains("SAFETY:"));
-            if opens && !argued && !code.contains('"') {
-                findings.push(format!("{path}:{}: an unsafe block without // SAFETY:", index + 1));
             }
         }
     }

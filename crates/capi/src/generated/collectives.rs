@@ -228,7 +228,7 @@ unsafe extern "C" fn PMPI_Allgatherv(
 ) -> c_int {
     let _errno = entry::begin_with(&"MPI_Allgatherv", [comm.0 as u64, u64::MAX, u64::MAX, recvtype.0 as u64]);
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::allgatherv(
                 "MPI_Allgatherv",
@@ -283,7 +283,7 @@ unsafe extern "C" fn PMPI_Allgatherv_c(
     let _errno =
         entry::begin_with(&"MPI_Allgatherv_c", [comm.0 as u64, u64::MAX, u64::MAX, recvtype.0 as u64]);
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::allgatherv(
                 "MPI_Allgatherv_c",
@@ -339,7 +339,7 @@ unsafe extern "C" fn PMPI_Allgatherv_init(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Allgatherv_init");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::allgatherv(
                 "MPI_Allgatherv_init",
@@ -397,7 +397,7 @@ unsafe extern "C" fn PMPI_Allgatherv_init_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Allgatherv_init_c");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::allgatherv(
                 "MPI_Allgatherv_init_c",
@@ -783,7 +783,7 @@ unsafe extern "C" fn PMPI_Alltoallv(
 ) -> c_int {
     let _errno = entry::begin_with(&"MPI_Alltoallv", [comm.0 as u64, u64::MAX, u64::MAX, recvtype.0 as u64]);
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::alltoallv(
                 "MPI_Alltoallv",
@@ -841,7 +841,7 @@ unsafe extern "C" fn PMPI_Alltoallv_c(
     let _errno =
         entry::begin_with(&"MPI_Alltoallv_c", [comm.0 as u64, u64::MAX, u64::MAX, recvtype.0 as u64]);
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::alltoallv(
                 "MPI_Alltoallv_c",
@@ -900,7 +900,7 @@ unsafe extern "C" fn PMPI_Alltoallv_init(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Alltoallv_init");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::alltoallv(
                 "MPI_Alltoallv_init",
@@ -961,7 +961,7 @@ unsafe extern "C" fn PMPI_Alltoallv_init_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Alltoallv_init_c");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::alltoallv(
                 "MPI_Alltoallv_init_c",
@@ -1020,7 +1020,7 @@ unsafe extern "C" fn PMPI_Alltoallw(
 ) -> c_int {
     let _errno = entry::begin_with(&"MPI_Alltoallw", [comm.0 as u64, u64::MAX, u64::MAX, u64::MAX]);
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::alltoallw(
                 "MPI_Alltoallw",
@@ -1067,7 +1067,7 @@ unsafe extern "C" fn PMPI_Alltoallw_c(
 ) -> c_int {
     let _errno = entry::begin_with(&"MPI_Alltoallw_c", [comm.0 as u64, u64::MAX, u64::MAX, u64::MAX]);
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::alltoallw(
                 "MPI_Alltoallw_c",
@@ -1116,7 +1116,7 @@ unsafe extern "C" fn PMPI_Alltoallw_init(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Alltoallw_init");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::alltoallw(
                 "MPI_Alltoallw_init",
@@ -1167,7 +1167,7 @@ unsafe extern "C" fn PMPI_Alltoallw_init_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Alltoallw_init_c");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::alltoallw(
                 "MPI_Alltoallw_init_c",
@@ -1671,7 +1671,7 @@ unsafe extern "C" fn PMPI_Gatherv(
 ) -> c_int {
     let _errno = entry::begin_with(&"MPI_Gatherv", [comm.0 as u64, root as u64, u64::MAX, recvtype.0 as u64]);
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::gatherv(
                 "MPI_Gatherv",
@@ -1729,7 +1729,7 @@ unsafe extern "C" fn PMPI_Gatherv_c(
     let _errno =
         entry::begin_with(&"MPI_Gatherv_c", [comm.0 as u64, root as u64, u64::MAX, recvtype.0 as u64]);
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::gatherv(
                 "MPI_Gatherv_c",
@@ -1788,7 +1788,7 @@ unsafe extern "C" fn PMPI_Gatherv_init(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Gatherv_init");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::gatherv(
                 "MPI_Gatherv_init",
@@ -1849,7 +1849,7 @@ unsafe extern "C" fn PMPI_Gatherv_init_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Gatherv_init_c");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::gatherv(
                 "MPI_Gatherv_init_c",
@@ -2012,7 +2012,7 @@ unsafe extern "C" fn PMPI_Iallgatherv(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Iallgatherv");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::allgatherv(
                 "MPI_Iallgatherv",
@@ -2068,7 +2068,7 @@ unsafe extern "C" fn PMPI_Iallgatherv_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Iallgatherv_c");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::allgatherv(
                 "MPI_Iallgatherv_c",
@@ -2303,7 +2303,7 @@ unsafe extern "C" fn PMPI_Ialltoallv(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Ialltoallv");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::alltoallv(
                 "MPI_Ialltoallv",
@@ -2362,7 +2362,7 @@ unsafe extern "C" fn PMPI_Ialltoallv_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Ialltoallv_c");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::alltoallv(
                 "MPI_Ialltoallv_c",
@@ -2421,7 +2421,7 @@ unsafe extern "C" fn PMPI_Ialltoallw(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Ialltoallw");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::alltoallw(
                 "MPI_Ialltoallw",
@@ -2470,7 +2470,7 @@ unsafe extern "C" fn PMPI_Ialltoallw_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Ialltoallw_c");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::alltoallw(
                 "MPI_Ialltoallw_c",
@@ -2753,7 +2753,7 @@ unsafe extern "C" fn PMPI_Igatherv(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Igatherv");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::gatherv(
                 "MPI_Igatherv",
@@ -2812,7 +2812,7 @@ unsafe extern "C" fn PMPI_Igatherv_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Igatherv_c");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::gatherv(
                 "MPI_Igatherv_c",
@@ -2948,7 +2948,7 @@ unsafe extern "C" fn PMPI_Ireduce_scatter(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Ireduce_scatter");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::reduce_scatter(
                 "MPI_Ireduce_scatter",
@@ -2988,7 +2988,7 @@ unsafe extern "C" fn PMPI_Ireduce_scatter_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Ireduce_scatter_c");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::reduce_scatter(
                 "MPI_Ireduce_scatter_c",
@@ -3281,7 +3281,7 @@ unsafe extern "C" fn PMPI_Iscatterv(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Iscatterv");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::scatterv(
                 "MPI_Iscatterv",
@@ -3340,7 +3340,7 @@ unsafe extern "C" fn PMPI_Iscatterv_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Iscatterv_c");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::scatterv(
                 "MPI_Iscatterv_c",
@@ -3603,7 +3603,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter(
     let _errno =
         entry::begin_with(&"MPI_Reduce_scatter", [comm.0 as u64, u64::MAX, u64::MAX, datatype.0 as u64]);
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::reduce_scatter(
                 "MPI_Reduce_scatter",
@@ -3642,7 +3642,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_c(
     let _errno =
         entry::begin_with(&"MPI_Reduce_scatter_c", [comm.0 as u64, u64::MAX, u64::MAX, datatype.0 as u64]);
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::reduce_scatter(
                 "MPI_Reduce_scatter_c",
@@ -3825,7 +3825,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_init(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Reduce_scatter_init");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::reduce_scatter(
                 "MPI_Reduce_scatter_init",
@@ -3867,7 +3867,7 @@ unsafe extern "C" fn PMPI_Reduce_scatter_init_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Reduce_scatter_init_c");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::reduce_scatter(
                 "MPI_Reduce_scatter_init_c",
@@ -4235,7 +4235,7 @@ unsafe extern "C" fn PMPI_Scatterv(
     let _errno =
         entry::begin_with(&"MPI_Scatterv", [comm.0 as u64, root as u64, recvcount as u64, recvtype.0 as u64]);
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::scatterv(
                 "MPI_Scatterv",
@@ -4295,7 +4295,7 @@ unsafe extern "C" fn PMPI_Scatterv_c(
         [comm.0 as u64, root as u64, recvcount as u64, recvtype.0 as u64],
     );
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::scatterv(
                 "MPI_Scatterv_c",
@@ -4354,7 +4354,7 @@ unsafe extern "C" fn PMPI_Scatterv_init(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Scatterv_init");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::scatterv(
                 "MPI_Scatterv_init",
@@ -4415,7 +4415,7 @@ unsafe extern "C" fn PMPI_Scatterv_init_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Scatterv_init_c");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::scatterv(
                 "MPI_Scatterv_init_c",

@@ -138,7 +138,7 @@ unsafe extern "C" fn PMPI_Comm_free(comm: *mut abi::Comm) -> c_int {
     let result = unsafe { weft_mpi::communicators::communicator::comm_free(Out::new(comm)) };
     entry::finish("MPI_Comm_free", result, || {
         match entry::target(
-            // SAFETY: as above.
+            // SAFETY: the caller promises of it what the standard asks of an argument that is changed.
             unsafe { Out::new(comm) },
         ) {
             Some(handle) => Object::Communicator(handle),

@@ -462,7 +462,7 @@ unsafe extern "C" fn PMPI_Win_free(win: *mut abi::Win) -> c_int {
     let result = unsafe { weft_mpi::windows::win_free(Out::new(win)) };
     entry::finish("MPI_Win_free", result, || {
         match entry::target(
-            // SAFETY: as above.
+            // SAFETY: the caller promises of it what the standard asks of an argument that is changed.
             unsafe { Out::new(win) },
         ) {
             Some(handle) => Object::Window(handle),

@@ -71,7 +71,7 @@ unsafe extern "C" fn PMPI_Comm_disconnect(comm: *mut abi::Comm) -> c_int {
     let result = unsafe { weft_mpi::communicators::communicator::comm_disconnect(Out::new(comm)) };
     entry::finish("MPI_Comm_disconnect", result, || {
         match entry::target(
-            // SAFETY: as above.
+            // SAFETY: the caller promises of it what the standard asks of an argument that is changed.
             unsafe { Out::new(comm) },
         ) {
             Some(handle) => Object::Communicator(handle),
@@ -262,7 +262,7 @@ unsafe extern "C" fn PMPI_Session_finalize(session: *mut abi::Session) -> c_int 
     let result = unsafe { weft_mpi::environment::sessions::session_finalize(Out::new(session)) };
     entry::finish("MPI_Session_finalize", result, || {
         match entry::target(
-            // SAFETY: as above.
+            // SAFETY: the caller promises of it what the standard asks of an argument that is changed.
             unsafe { Out::new(session) },
         ) {
             Some(handle) => Object::Session(handle),

@@ -483,7 +483,7 @@ unsafe extern "C" fn PMPI_Ineighbor_allgatherv(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Ineighbor_allgatherv");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::neighbor_allgatherv(
                 "MPI_Ineighbor_allgatherv",
@@ -539,7 +539,7 @@ unsafe extern "C" fn PMPI_Ineighbor_allgatherv_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Ineighbor_allgatherv_c");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::neighbor_allgatherv(
                 "MPI_Ineighbor_allgatherv_c",
@@ -700,7 +700,7 @@ unsafe extern "C" fn PMPI_Ineighbor_alltoallv(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Ineighbor_alltoallv");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::neighbor_alltoallv(
                 "MPI_Ineighbor_alltoallv",
@@ -759,7 +759,7 @@ unsafe extern "C" fn PMPI_Ineighbor_alltoallv_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Ineighbor_alltoallv_c");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::neighbor_alltoallv(
                 "MPI_Ineighbor_alltoallv_c",
@@ -818,7 +818,7 @@ unsafe extern "C" fn PMPI_Ineighbor_alltoallw(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Ineighbor_alltoallw");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::neighbor_alltoallw(
                 "MPI_Ineighbor_alltoallw",
@@ -867,7 +867,7 @@ unsafe extern "C" fn PMPI_Ineighbor_alltoallw_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Ineighbor_alltoallw_c");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::neighbor_alltoallw(
                 "MPI_Ineighbor_alltoallw_c",
@@ -1117,7 +1117,7 @@ unsafe extern "C" fn PMPI_Neighbor_allgatherv(
     let _errno =
         entry::begin_with(&"MPI_Neighbor_allgatherv", [comm.0 as u64, u64::MAX, u64::MAX, recvtype.0 as u64]);
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::neighbor_allgatherv(
                 "MPI_Neighbor_allgatherv",
@@ -1174,7 +1174,7 @@ unsafe extern "C" fn PMPI_Neighbor_allgatherv_c(
         [comm.0 as u64, u64::MAX, u64::MAX, recvtype.0 as u64],
     );
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::neighbor_allgatherv(
                 "MPI_Neighbor_allgatherv_c",
@@ -1230,7 +1230,7 @@ unsafe extern "C" fn PMPI_Neighbor_allgatherv_init(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Neighbor_allgatherv_init");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::neighbor_allgatherv(
                 "MPI_Neighbor_allgatherv_init",
@@ -1288,7 +1288,7 @@ unsafe extern "C" fn PMPI_Neighbor_allgatherv_init_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Neighbor_allgatherv_init_c");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::neighbor_allgatherv(
                 "MPI_Neighbor_allgatherv_init_c",
@@ -1548,7 +1548,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallv(
     let _errno =
         entry::begin_with(&"MPI_Neighbor_alltoallv", [comm.0 as u64, u64::MAX, u64::MAX, recvtype.0 as u64]);
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::neighbor_alltoallv(
                 "MPI_Neighbor_alltoallv",
@@ -1608,7 +1608,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallv_c(
         [comm.0 as u64, u64::MAX, u64::MAX, recvtype.0 as u64],
     );
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::neighbor_alltoallv(
                 "MPI_Neighbor_alltoallv_c",
@@ -1667,7 +1667,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallv_init(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Neighbor_alltoallv_init");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::neighbor_alltoallv(
                 "MPI_Neighbor_alltoallv_init",
@@ -1728,7 +1728,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallv_init_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Neighbor_alltoallv_init_c");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::neighbor_alltoallv(
                 "MPI_Neighbor_alltoallv_init_c",
@@ -1787,7 +1787,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallw(
 ) -> c_int {
     let _errno = entry::begin_with(&"MPI_Neighbor_alltoallw", [comm.0 as u64, u64::MAX, u64::MAX, u64::MAX]);
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::neighbor_alltoallw(
                 "MPI_Neighbor_alltoallw",
@@ -1835,7 +1835,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallw_c(
     let _errno =
         entry::begin_with(&"MPI_Neighbor_alltoallw_c", [comm.0 as u64, u64::MAX, u64::MAX, u64::MAX]);
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::neighbor_alltoallw(
                 "MPI_Neighbor_alltoallw_c",
@@ -1884,7 +1884,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallw_init(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Neighbor_alltoallw_init");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::neighbor_alltoallw(
                 "MPI_Neighbor_alltoallw_init",
@@ -1935,7 +1935,7 @@ unsafe extern "C" fn PMPI_Neighbor_alltoallw_init_c(
 ) -> c_int {
     let _errno = entry::begin(&"MPI_Neighbor_alltoallw_init_c");
     if entry::is_checking() {
-        // SAFETY: as below.
+        // SAFETY: the caller promises of each pointer what the standard asks of it; they are only looked at.
         unsafe {
             weft_mpi::collectives::checks::neighbor_alltoallw(
                 "MPI_Neighbor_alltoallw_init_c",

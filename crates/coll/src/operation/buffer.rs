@@ -59,7 +59,7 @@ impl OwnedData<()> {
 
 // SAFETY: only an address; who may use it when is the constructor's and the operations' promise.
 unsafe impl Send for Data<'_> {}
-// SAFETY: as above.
+// SAFETY: sharing it shares that address; nothing is read or written through a shared one.
 unsafe impl Sync for Data<'_> {}
 
 impl<'a> Data<'a> {
@@ -288,7 +288,7 @@ impl<'a> Data<'a> {
         // SAFETY: the scratch holds `bytes` bytes.
         unsafe { self.pack(scratch.as_mut_ptr()) };
         let first = other.copy_to(self);
-        // SAFETY: as above.
+        // SAFETY: packing has filled the scratch's `bytes` bytes.
         first.and(unsafe { other.unpack(scratch.as_ptr(), bytes) })
     }
 }

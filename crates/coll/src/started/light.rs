@@ -435,7 +435,7 @@ impl Stay {
             // SAFETY: complete, so nobody changes the result.
             Call::Reduce | Call::Allreduce => whole(unsafe { &*light.result.get() }, receive),
             Call::Allgather => {
-                // SAFETY: as above.
+                // SAFETY: everybody has arrived, so the result is only read from here on.
                 let result = unsafe { &*light.result.get() };
                 if let Some(all) = self.receive.evenly(result.bytes) {
                     return whole(result, all);

@@ -355,7 +355,7 @@ pub(crate) struct Slots {
 
 // SAFETY: plain memory without interior references; accesses go through raw pointers under the rules of the rounds.
 unsafe impl Send for Slots {}
-// SAFETY: as above.
+// SAFETY: what it gives out is an address; who reads or writes there, and when, is what the rounds decide.
 unsafe impl Sync for Slots {}
 
 /// From how many bytes on data is put elsewhere each time, and at multiples of what.

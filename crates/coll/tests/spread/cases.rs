@@ -499,7 +499,7 @@ impl Case {
                 data
             });
             let pieces: Vec<Data<'static>> = pieces.collect();
-            // SAFETY: as above.
+            // SAFETY: the pieces end at `first`, so the memory reaches that far.
             let whole = unsafe {
                 Data::new(memory.as_mut_ptr().cast_const().cast(), first as u64, &element.datatype)
             };

@@ -21,8 +21,6 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
 
-/// The option that makes `mpirun` an agent.
-pub const OPTION: &str = "--agent";
 /// How much output may be on its way to whoever writes it.
 pub const WINDOW: usize = 1 << 20;
 /// How much may wait for room before reports are left where they are.

@@ -54,7 +54,7 @@ impl Branch {
         let program =
             std::env::current_exe().map_err(|error| Stop::new(1, format!("/proc/self/exe: {error}")))?;
         let name = &errand.sites[0].name;
-        let mut command = errand.launcher.command(name, &program, crate::agents::agent::OPTION);
+        let mut command = errand.launcher.command(name, &program, rsh::OPTION);
         let shown = rsh::show(&command);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         crate::running::spawn::tie(&mut command);

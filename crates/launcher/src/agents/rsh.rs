@@ -6,6 +6,9 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::Command;
 
+/// The option that makes `mpirun` an agent.
+pub const OPTION: &str = "--agent";
+
 /// How commands get to other hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Way {

@@ -1,7 +1,7 @@
 //! `mpirun`: starts a job, shows its reports, and ends with its exit code.
 
 use weft_base::job::Heritage;
-use weft_launcher::agents::agent;
+use weft_launcher::agents::{agent, rsh};
 use weft_launcher::command_line::flags;
 use weft_launcher::command_line::flags::Stop;
 use weft_launcher::command_line::plan;
@@ -22,7 +22,7 @@ fn run(arguments: Vec<std::ffi::OsString>) -> Result<i32, Stop> {
 
 fn main() {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
-    if arguments.iter().eq([agent::OPTION]) {
+    if arguments.iter().eq([rsh::OPTION]) {
         std::process::exit(agent::main());
     }
     std::process::exit(run(arguments).unwrap_or_else(Stop::print));

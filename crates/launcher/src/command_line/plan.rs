@@ -11,6 +11,7 @@ use crate::hosts::allocation::{self, Allocation};
 use crate::hosts::placement::{Dealer, all_slots};
 use crate::hosts::rank_file::Seat;
 use crate::hosts::{Host, file, list, rank_file};
+use crate::reports::ranks::intervals;
 use crate::reports::report;
 use crate::tools::check;
 use crate::tools::install::Installation;
@@ -536,7 +537,7 @@ fn show(sites: &[Site], job: &job::Job) {
     for site in sites {
         let mut ranks: Vec<u32> = site.nodes.iter().flat_map(|node| job.ranks_of(node.number)).collect();
         ranks.sort_unstable();
-        say!("mpirun: host {}: ranks {}", site.name, report::intervals(&ranks));
+        say!("mpirun: host {}: ranks {}", site.name, intervals(&ranks));
     }
 }
 

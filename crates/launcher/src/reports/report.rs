@@ -1,6 +1,7 @@
 //! Prints what a node process reports, for people.
 
 use crate::reports::deadlock;
+use crate::reports::ranks::intervals;
 use crate::reports::symbols::Symbols;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -8,9 +9,6 @@ use weft_base::finding::{MOST_KINDS, without_numbers};
 use weft_base::job::{Frame, Place, RankState, Report};
 use weft_base::say;
 use weft_diagnose::signals;
-
-/// Ranks listed one by one before the rest is counted.
-const LISTED: usize = 20;
 
 /// Prints reports on standard error.
 #[derive(Default)]
@@ -117,26 +115,6 @@ fn describe(ranks: &[RankState]) -> String {
         let _ = writeln!(text, "  {word} {}: {state}", intervals(&members));
     }
     text
-}
-
-/// Writes ascending numbers briefly: `0, 3-7`.
-pub fn intervals(ranks: &[u32]) -> String {
-    let mut runs: Vec<(u32, u32)> = Vec::new();
-    for rank in ranks {
-        match runs.last_mut() {
-            Some((_, last)) if *last + 1 == *rank => *last = *rank,
-            _ => runs.push((*rank, *rank)),
-        }
-    }
-    let mut words: Vec<String> = runs
-        .iter()
-        .take(LISTED)
-        .map(|(first, last)| if first == last { first.to_string() } else { format!("{first}-{last}") })
-        .collect();
-    if runs.len() > LISTED {
-        words.push("…".into());
-    }
-    words.join(", ")
 }
 
 impl Printer {

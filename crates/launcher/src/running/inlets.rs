@@ -4,10 +4,20 @@
 
 use crate::agents::errand::{Errand, Kind};
 use crate::command_line::flags::Stop;
-use crate::running::spawn::Outlet;
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
 use weft_base::job::RankOutput;
+
+/// Where the output of a node process, or of a rank in it, comes out.
+#[derive(Debug)]
+pub struct Outlet {
+    /// Whose it is; see [`wire::Kind::Output`](crate::agents::wire::Kind::Output).
+    pub speaker: u32,
+    /// Standard output.
+    pub out: OwnedFd,
+    /// Standard error.
+    pub error: OwnedFd,
+}
 
 /// How many descriptors are needed for anything else.
 const OTHERS: u64 = 256;

@@ -8,7 +8,8 @@
 
 use crate::command_line::flags::{Output, Stop};
 use crate::running::bell::Bell;
-use crate::running::spawn::{Node, Outlet};
+use crate::running::inlets::Outlet;
+use crate::running::spawn::Node;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Write};

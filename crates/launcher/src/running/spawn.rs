@@ -4,7 +4,7 @@
 use crate::agents::errand::{Errand, Kind, NodeProcess};
 use crate::agents::wire::ITSELF;
 use crate::command_line::flags::Stop;
-use crate::running::inlets::{Inlet, Inlets};
+use crate::running::inlets::{Inlet, Inlets, Outlet};
 use crate::tools::install::Installation;
 use std::fs::File;
 use std::io::Write;
@@ -27,17 +27,6 @@ pub struct Node {
     pub outputs: Vec<Outlet>,
     /// Its standard input, if that is fed.
     pub input: Option<ChildStdin>,
-}
-
-/// Where the output of a node process, or of a rank in it, comes out.
-#[derive(Debug)]
-pub struct Outlet {
-    /// Whose it is; see [`wire::Kind::Output`](crate::agents::wire::Kind::Output).
-    pub speaker: u32,
-    /// Standard output.
-    pub out: OwnedFd,
-    /// Standard error.
-    pub error: OwnedFd,
 }
 
 /// What is done with the streams of node processes.

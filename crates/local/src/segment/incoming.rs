@@ -209,7 +209,7 @@ impl Incoming {
             match delivered {
                 Ok((this, lines)) => {
                     found = this;
-                    // SAFETY: as above; all lines of the message have been seen.
+                    // SAFETY: this is still the consumer, and has seen all lines of the message.
                     unsafe { pair.lines.pop_slots(lines) };
                 }
                 Err(why) => {
@@ -253,7 +253,7 @@ impl Incoming {
                     }
                 }
             }
-            // SAFETY: as above; a message or an abandoned slot was seen.
+            // SAFETY: this is still the consumer, and has seen a message or an abandoned slot.
             unsafe { mailbox.pop() };
             found = Found::Something;
         }

@@ -168,7 +168,7 @@ impl Outgoing {
             && self.streams[channel as usize].is_empty()
         {
             let mark = wire::in_lines(channel, header.len(), lines);
-            // SAFETY: as above.
+            // SAFETY: `self` holds the lock of the pair's producers.
             if unsafe {
                 pair.lines.push_slots(mark, lines, |line, to| wire::fill_line(line, to, header, payload))
             } {

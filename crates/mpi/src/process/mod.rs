@@ -374,7 +374,7 @@ impl Process {
         }
         let found = self.datatypes.get(handle.0)?;
         if own {
-            // SAFETY: as above.
+            // SAFETY: `own` says that this is the main thread, whose cache it is.
             unsafe { self.recent_datatypes.put(handle.0, removals, &found) };
         }
         Ok(Ref::Owned(found))

@@ -157,14 +157,14 @@ mod others {
     /// Copies between files.
     #[unsafe(export_name = "rank_sendfile")]
     unsafe extern "C" fn sendfile(to: c_int, from: c_int, at: *mut i64, count: usize) -> isize {
-        // SAFETY: the caller's own arguments, with the rank's descriptors; so below.
+        // SAFETY: the caller's own arguments, with the rank's descriptors.
         unsafe { original::sendfile(real(to), real(from), at, count) }
     }
 
     /// Copies between files.
     #[unsafe(export_name = "rank_sendfile64")]
     unsafe extern "C" fn sendfile64(to: c_int, from: c_int, at: *mut i64, count: usize) -> isize {
-        // SAFETY: as above.
+        // SAFETY: `sendfile64` has the arguments of `sendfile` where files are large.
         unsafe { original::sendfile(real(to), real(from), at, count) }
     }
 
@@ -178,14 +178,14 @@ mod others {
         length: usize,
         flags: c_uint,
     ) -> isize {
-        // SAFETY: as above.
+        // SAFETY: the caller's own pipe and places, with the rank's descriptors.
         unsafe { original::splice(real(from), at, real(to), to_at, length, flags) }
     }
 
     /// Copies between pipes.
     #[unsafe(export_name = "rank_tee")]
     unsafe extern "C" fn tee(from: c_int, to: c_int, length: usize, flags: c_uint) -> isize {
-        // SAFETY: as above.
+        // SAFETY: no pointer is passed.
         unsafe { original::tee(real(from), real(to), length, flags) }
     }
 
@@ -199,7 +199,7 @@ mod others {
         length: usize,
         flags: c_uint,
     ) -> isize {
-        // SAFETY: as above.
+        // SAFETY: the caller's own places, with the rank's descriptors.
         unsafe { original::copy_file_range(real(from), at, real(to), to_at, length, flags) }
     }
 
@@ -213,7 +213,7 @@ mod others {
     ) -> Bytes {
         // Without a file the number says nothing.
         let fd = if flags & libc::MAP_ANONYMOUS != 0 { fd } else { real(fd) };
-        // SAFETY: as above.
+        // SAFETY: the caller's own mapping, of the rank's file.
         unsafe { original::mmap(address, length, protection, flags, fd, at) }
     }
 
@@ -227,7 +227,7 @@ mod others {
         fd: c_int,
         at: i64,
     ) -> Bytes {
-        // SAFETY: as above.
+        // SAFETY: the arguments of `mmap` in the order in which they came.
         unsafe { map(address, length, protection, flags, fd, at) }
     }
 
@@ -241,35 +241,35 @@ mod others {
         fd: c_int,
         at: i64,
     ) -> Bytes {
-        // SAFETY: as above.
+        // SAFETY: the arguments of `mmap64`, which is `mmap` where files are large.
         unsafe { map(address, length, protection, flags, fd, at) }
     }
 
     /// Tells what a file is, in programs built with an older libc.
     #[unsafe(export_name = "rank___fxstat")]
     unsafe extern "C" fn fxstat(version: c_int, fd: c_int, status: Bytes) -> c_int {
-        // SAFETY: as above.
+        // SAFETY: the caller's own memory for the status, of the version it names.
         unsafe { original::__fxstat(version, real(fd), status) }
     }
 
     /// Tells what a file is, in programs built with an older libc.
     #[unsafe(export_name = "rank___fxstat64")]
     unsafe extern "C" fn fxstat64(version: c_int, fd: c_int, status: Bytes) -> c_int {
-        // SAFETY: as above.
+        // SAFETY: a status of this version has one layout where files are large.
         unsafe { original::__fxstat(version, real(fd), status) }
     }
 
     /// Watches a descriptor.
     #[unsafe(export_name = "rank_epoll_ctl")]
     unsafe extern "C" fn epoll_ctl(epoll: c_int, operation: c_int, fd: c_int, event: Bytes) -> c_int {
-        // SAFETY: as above.
+        // SAFETY: the caller's own event; the number of the instance is the process's.
         unsafe { original::epoll_ctl(epoll, operation, real(fd), event) }
     }
 
     /// Prints a stack.
     #[unsafe(export_name = "rank_backtrace_symbols_fd")]
     unsafe extern "C" fn backtrace_symbols_fd(addresses: Bytes, count: c_int, fd: c_int) {
-        // SAFETY: as above.
+        // SAFETY: the caller's own list of addresses, which is as long as it says.
         unsafe { original::backtrace_symbols_fd(addresses, count, real(fd)) }
     }
 }
@@ -340,7 +340,7 @@ mod several {
     /// Waits for descriptors.
     #[unsafe(export_name = "rank_poll")]
     unsafe extern "C" fn poll(sources: *mut pollfd, count: usize, timeout: c_int) -> c_int {
-        // SAFETY: the caller's own arguments; so below.
+        // SAFETY: the caller's own arguments; the list is as long as `count` says.
         unsafe { with_real(sources, count, |sources| original::poll(sources, count, timeout)) }
     }
 
@@ -352,7 +352,7 @@ mod several {
         timeout: c_int,
         _room: usize,
     ) -> c_int {
-        // SAFETY: as above.
+        // SAFETY: the caller's own list; libc's check of its room was the program's compiler's.
         unsafe { with_real(sources, count, |sources| original::poll(sources, count, timeout)) }
     }
 
@@ -364,7 +364,7 @@ mod several {
         timeout: *const timespec,
         mask: *const sigset_t,
     ) -> c_int {
-        // SAFETY: as above.
+        // SAFETY: the caller's own list, time and set of signals.
         unsafe { with_real(sources, count, |sources| original::ppoll(sources, count, timeout, mask)) }
     }
 
@@ -448,7 +448,7 @@ mod several {
         special: *mut u64,
         timeout: *mut timeval,
     ) -> c_int {
-        // SAFETY: the caller's own arguments; so below.
+        // SAFETY: the caller's own sets and time; the sets have room for `count` descriptors, as `select` wants.
         unsafe {
             with_real_sets(count, [read, write, special], |count, [read, write, special]| {
                 original::select(count, read, write, special, timeout)
@@ -466,7 +466,7 @@ mod several {
         timeout: *const timespec,
         mask: *const sigset_t,
     ) -> c_int {
-        // SAFETY: as above.
+        // SAFETY: the caller's own sets and time; the sets have room for `count` descriptors.
         unsafe {
             with_real_sets(count, [read, write, special], |count, [read, write, special]| {
                 original::pselect(count, read, write, special, timeout, mask)

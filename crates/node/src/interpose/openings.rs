@@ -249,7 +249,7 @@ unsafe fn move_to(fd: c_int, to: c_int, flags: c_int) -> c_int {
         }
         // SAFETY: the caller's numbers.
         _ if flags == 0 => unsafe { original::dup2(from, to) },
-        // SAFETY: as above.
+        // SAFETY: the caller's numbers and flags; no pointer is passed.
         _ => unsafe { original::dup3(from, to, flags) },
     }
 }
@@ -272,7 +272,7 @@ unsafe fn open_anew(path: *const c_char, mode: *const c_char, stream: *mut Strea
     // SAFETY: the caller's own arguments.
     let reopen = || with_path(path, |path| unsafe { original::freopen(path, mode, stream) });
     match state::current() {
-        // SAFETY: as above.
+        // SAFETY: the stream is the caller's, which must not be using it elsewhere.
         Some(rank) => unsafe { rank.streams.reopen(stream, reopen) },
         None => reopen(),
     }

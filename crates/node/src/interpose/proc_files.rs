@@ -75,7 +75,7 @@ pub fn shown(path: *const c_char) -> Option<Shown> {
     if fd < 0 {
         return None;
     }
-    // SAFETY: as above.
+    // SAFETY: the descriptor was made above, is valid, and belongs to nobody else.
     let mut memory = std::fs::File::from(unsafe { OwnedFd::from_raw_fd(fd) });
     memory.write_all(&content).ok()?;
     let path = CString::new(format!("/proc/self/fd/{}", memory.as_raw_fd())).ok()?;
@@ -132,7 +132,7 @@ unsafe extern "C" fn readlinkat_chk(
     size: usize,
     room: usize,
 ) -> isize {
-    // SAFETY: as above.
+    // SAFETY: the caller's buffer has `room` bytes, and `link` is asked only if `size` is no more.
     unsafe {
         let own = if size <= room { link(path, buffer, size) } else { None };
         own.unwrap_or_else(|| original::__readlinkat_chk(folder, path, buffer, size, room))
@@ -149,7 +149,7 @@ unsafe extern "C" fn realpath(path: *const c_char, buffer: *mut c_char) -> *mut 
 #[unsafe(export_name = "rank___realpath_chk")]
 unsafe extern "C" fn realpath_chk(path: *const c_char, buffer: *mut c_char, room: usize) -> *mut c_char {
     let own = asked(path).filter(|(_, file)| *file == ProcFile::Program).map(|(rank, _)| rank.program.path());
-    // SAFETY: as above.
+    // SAFETY: the caller's buffer and its room, and a path that is a C string in either case.
     unsafe { original::__realpath_chk(own.map_or(path, CStr::as_ptr), buffer, room) }
 }
 

@@ -446,7 +446,7 @@ impl Endpoint {
         if let Some((_, receive)) = state.posted.take(&envelope) {
             let receive = receive.get();
             self.note_posted(state);
-            // SAFETY: the receive is ours since it left the queue; its buffer is as its owner promised.
+            // SAFETY: nobody else can find a receive that has left the queue; its buffer is as its owner promised.
             unsafe { offer.settle(&receive.buffer(), self.helped_by(ring)) };
             finish(receive, &envelope, bytes);
             return;

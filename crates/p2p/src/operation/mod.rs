@@ -111,7 +111,7 @@ impl Buffer {
         if self.dense {
             // The most frequent length, without a call to memcpy.
             if bytes == 8 {
-                // SAFETY: as below; the accesses need no alignment.
+                // SAFETY: the caller promises `bytes` bytes on both sides; the accesses need no alignment.
                 unsafe { self.address.cast::<u64>().write_unaligned(input.cast::<u64>().read_unaligned()) };
                 return;
             }
@@ -353,7 +353,7 @@ struct Fields {
 
 // SAFETY: the word is atomic, and the protocol of the module's page gives every other field one owner at a time.
 unsafe impl Sync for Operation {}
-// SAFETY: as above; nothing is bound to a thread.
+// SAFETY: no field is bound to the thread that has made the operation.
 unsafe impl Send for Operation {}
 
 impl Operation {
@@ -471,7 +471,7 @@ impl Operation {
     /// Returns the length of the buffer; as [`Operation::buffer`].
     #[inline]
     pub(crate) fn capacity(&self) -> u64 {
-        // SAFETY: as there.
+        // SAFETY: only the owner sets the buffer, before anybody else knows of the operation.
         unsafe { (*self.buffer.get()).bytes }
     }
 
@@ -535,13 +535,13 @@ impl Operation {
 
     /// Returns the call that put it into matching, in checking mode. For whoever took it out.
     pub(crate) fn site(&self) -> Option<&'static Site> {
-        // SAFETY: as above; it is not changed later.
+        // SAFETY: whoever took the operation out of matching owns its fields, and this one is not changed later.
         unsafe { (*self.fields.get()).site }
     }
 
     /// Returns where the operation waits to be matched. Under the lock of that endpoint.
     pub(crate) fn position(&self) -> Option<Position> {
-        // SAFETY: as above.
+        // SAFETY: the position changes under the lock of the endpoint only, which the caller holds.
         unsafe { (*self.fields.get()).position }
     }
 

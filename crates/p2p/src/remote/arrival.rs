@@ -197,7 +197,7 @@ impl Engine {
         if let Some(origin) = &origin {
             checking::arrived(endpoint.rank(), &envelope, origin, receive);
         }
-        // SAFETY: the receive is ours, since it left matching or is that of this thread; its buffer is as promised.
+        // SAFETY: matching has given the receive to this thread, or the thread posted none; its buffer is as promised.
         unsafe { receive.buffer().unpack_from(whole.data().as_ptr(), bytes) };
         whole.release();
         if expected.is_some() {

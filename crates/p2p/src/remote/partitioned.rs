@@ -147,7 +147,7 @@ pub(crate) struct FarSend {
 
 // SAFETY: what the opening says is written before anybody else knows of it; the rest is shared by its own rules.
 unsafe impl Sync for FarSend {}
-// SAFETY: as above.
+// SAFETY: nothing in it is bound to the thread that has made it.
 unsafe impl Send for FarSend {}
 
 fn nowhere() -> Buffer {
@@ -258,7 +258,7 @@ const POSTED: u8 = 2;
 
 // SAFETY: the opening's memory is written by the one who completes its operation, and read afterwards.
 unsafe impl Sync for FarReceive {}
-// SAFETY: as above.
+// SAFETY: the opening's memory belongs to no thread.
 unsafe impl Send for FarReceive {}
 
 impl FarReceive {

@@ -203,7 +203,7 @@ pub(crate) struct Pending(Mutex<Registry>);
 /// Returns the addresses that a buffer's data lie within.
 fn span(buffer: &Buffer) -> Range<usize> {
     let start = buffer.address as usize;
-    // SAFETY: null, or a datatype that lives as long as the operation of the buffer is in progress.
+    // SAFETY: null, or what the operation in progress was given, which it keeps alive.
     let Some(datatype) = (unsafe { buffer.datatype.as_ref() }).filter(|_| !buffer.dense) else {
         return start..start + buffer.bytes() as usize;
     };

@@ -37,7 +37,7 @@ pub(crate) struct Context {
 // SAFETY: the cells are touched only by `switch` and `detach`, by whoever runs the context or resumes it; `on_core`
 // hands them over.
 unsafe impl Sync for Context {}
-// SAFETY: as above.
+// SAFETY: whoever resumes a context may be on another thread; `on_core` has handed its cells over.
 unsafe impl Send for Context {}
 
 unsafe extern "C" {

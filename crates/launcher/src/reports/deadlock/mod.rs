@@ -124,5 +124,5 @@ fn limited(lines: Vec<String>) -> String {
 /// Writes ranks with their word: `rank 0`, `ranks 1-3`.
 fn ranks_of(ranks: &[u32]) -> String {
     let word = if ranks.len() == 1 { "rank" } else { "ranks" };
-    format!("{word} {}", crate::reports::report::intervals(ranks))
+    format!("{word} {}", crate::reports::ranks::intervals(ranks))
 }

@@ -1,6 +1,6 @@
 //! What communicators are called in a report.
 
-use crate::reports::report::intervals;
+use crate::reports::ranks::intervals;
 use std::collections::BTreeMap;
 use weft_base::waiting::{Communicator, Key, Knowledge, Message, Peer};
 
