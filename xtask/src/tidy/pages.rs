@@ -65,13 +65,20 @@ pub fn map(files: &[File]) -> Vec<String> {
     if words > most {
         findings.push(format!("{name}: {words} words; a map has at most {most}: move the rest to a page"));
     }
+    let picture: BTreeSet<&str> =
+        map.text.split("```").skip(1).step_by(2).flat_map(str::split_whitespace).collect();
     for file in files {
         let mut parts = file.path.iter().map(|part| part.to_string_lossy());
         if let (Some("crates"), Some(name), Some("Cargo.toml")) =
             (parts.next().as_deref(), parts.next().as_deref(), parts.next().as_deref())
-            && !map.text.contains(&format!("**{name}**"))
         {
-            findings.push(format!("{}: has no line for crate {name}: write **{name}**: what it does", MAP.0));
+            if !map.text.contains(&format!("**{name}**")) {
+                findings
+                    .push(format!("{}: has no line for crate {name}: write **{name}**: what it does", MAP.0));
+            }
+            if !picture.contains(&name) {
+                findings.push(format!("{}: the picture does not show crate {name}", MAP.0));
+            }
         }
     }
     findings
@@ -119,13 +126,17 @@ fn dead(root: &Path, files: &[File], from: &File, target: &str) -> Option<String
     let (path, place) = target.split_once('#').map_or((target, None), |(path, place)| (path, Some(place)));
     let folder = from.path.parent().unwrap_or(Path::new(""));
     let path = if path.is_empty() { from.path.clone() } else { flat(&folder.join(path)) };
-    if !root.join(&path).exists() {
+    if !path_is_there(root, from, &path) {
         return Some("there is no such file".into());
     }
     let place = place?;
     let to = files.iter().find(|file| file.path == path)?;
     let is_there = prose(&to.text).any(|(_, line)| line.starts_with('#') && anchor(line) == place);
     (!is_there).then(|| "there is no such heading".into())
+}
+
+fn path_is_there(root: &Path, from: &File, path: &Path) -> bool {
+    path == from.path || root.join(path).exists()
 }
 
 /// Removes `..` from a path.
@@ -188,8 +199,9 @@ mod tests {
     #[test]
     fn the_map_is_short_and_has_every_crate() {
         let map_file = |text: &str| [file("ARCHITECTURE.md", text), file("crates/one/Cargo.toml", "")];
-        assert!(map(&map_file("**one**: does it")).is_empty());
-        assert!(map(&map_file("one"))[0].contains("no line for crate one"));
+        assert!(map(&map_file("```\none\n```\n**one**: does it")).is_empty());
+        assert!(map(&map_file("```\none\n```\none"))[0].contains("no line for crate one"));
+        assert!(map(&map_file("**one**: does it"))[0].contains("the picture does not show crate one"));
         assert!(map(&map_file(&"**one** ".repeat(1501)))[0].contains("1501 words"));
     }
 }
