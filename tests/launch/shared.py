@@ -149,6 +149,17 @@ def test_programs_that_act_on_the_process_become_processes(shop):
     assert not wrong, "\n".join(wrong)
 
 
+def test_memory_of_another_rank_is_not_replaced_in_silence(shop):
+    program = shop.compile(ROOT / "tests/launch/mapped.c", "-g")
+    expect(mpirun("--ranks-as", "processes", "-n", "2", program), 0, lines=["a", "b"])
+    result = mpirun("-n", "2", program)
+    assert result.code not in (0, 9), result
+    expect(result, err=["mmap at the fixed address 0x123400000000, 65536 bytes: another rank has mapped", "--ranks-as processes",
+                        "rank 1 on", "mapped.c:"])
+    for harmless in ["own", "after"]:
+        expect(mpirun("-n", "2", program, harmless), 0)
+
+
 ACTS = """
 #include <mpi.h>
 #include <signal.h>

@@ -9,6 +9,7 @@ pub mod environment;
 pub mod exit;
 pub mod identity;
 pub mod lock;
+pub mod mappings;
 pub mod options;
 pub mod proc_files;
 pub mod random;

@@ -140,14 +140,6 @@ mod others {
                 length: usize,
                 flags: c_uint,
             ) -> isize;
-            pub fn mmap(
-                address: Bytes,
-                length: usize,
-                protection: c_int,
-                flags: c_int,
-                fd: c_int,
-                at: i64,
-            ) -> Bytes;
             pub fn __fxstat(version: c_int, fd: c_int, status: Bytes) -> c_int;
             pub fn epoll_ctl(epoll: c_int, operation: c_int, fd: c_int, event: Bytes) -> c_int;
             pub fn backtrace_symbols_fd(addresses: Bytes, count: c_int, fd: c_int);
@@ -201,48 +193,6 @@ mod others {
     ) -> isize {
         // SAFETY: the caller's own places, with the rank's descriptors.
         unsafe { original::copy_file_range(real(from), at, real(to), to_at, length, flags) }
-    }
-
-    unsafe fn map(
-        address: Bytes,
-        length: usize,
-        protection: c_int,
-        flags: c_int,
-        fd: c_int,
-        at: i64,
-    ) -> Bytes {
-        // Without a file the number says nothing.
-        let fd = if flags & libc::MAP_ANONYMOUS != 0 { fd } else { real(fd) };
-        // SAFETY: the caller's own mapping, of the rank's file.
-        unsafe { original::mmap(address, length, protection, flags, fd, at) }
-    }
-
-    /// Maps a file.
-    #[unsafe(export_name = "rank_mmap")]
-    unsafe extern "C" fn mmap(
-        address: Bytes,
-        length: usize,
-        protection: c_int,
-        flags: c_int,
-        fd: c_int,
-        at: i64,
-    ) -> Bytes {
-        // SAFETY: the arguments of `mmap` in the order in which they came.
-        unsafe { map(address, length, protection, flags, fd, at) }
-    }
-
-    /// Maps a file.
-    #[unsafe(export_name = "rank_mmap64")]
-    unsafe extern "C" fn mmap64(
-        address: Bytes,
-        length: usize,
-        protection: c_int,
-        flags: c_int,
-        fd: c_int,
-        at: i64,
-    ) -> Bytes {
-        // SAFETY: the arguments of `mmap64`, which is `mmap` where files are large.
-        unsafe { map(address, length, protection, flags, fd, at) }
     }
 
     /// Tells what a file is, in programs built with an older libc.

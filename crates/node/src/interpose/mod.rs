@@ -4,6 +4,7 @@ mod children;
 mod descriptors;
 mod environment;
 mod identity;
+mod mappings;
 mod openings;
 mod openmp;
 mod options;

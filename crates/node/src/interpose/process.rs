@@ -1,6 +1,6 @@
 //! Start and end of a rank: `_start` of a copy arrives in [`__libc_start_main`], and `exit` ends the rank.
 
-use super::{library, replace};
+use super::{library, mappings, replace};
 use core::cell::Cell;
 use core::ffi::{c_char, c_int, c_void};
 use weft_base::host::RankEnd;
@@ -56,6 +56,7 @@ fn leave(rank: &'static RankState, code: c_int) -> ! {
     run_handlers(rank, When::Exit, code, None);
     (library().run_destructors)();
     rank.streams.end();
+    mappings::end(rank);
     (library().end_rank)(code, RankEnd::Exit)
 }
 
@@ -76,17 +77,20 @@ replace! {
     /// Ends the rank at once.
     fn _exit(code: c_int) -> c_int [rank] {
         rank.streams.discard();
+        mappings::end(rank);
         (library().end_rank)(code, RankEnd::Immediate)
     }
     /// Ends the rank at once.
     fn _Exit(code: c_int) -> c_int [rank] {
         rank.streams.discard();
+        mappings::end(rank);
         (library().end_rank)(code, RankEnd::Immediate)
     }
     /// Ends the rank after its `at_quick_exit` handlers.
     fn quick_exit(code: c_int) -> c_int [rank] {
         run_handlers(rank, When::QuickExit, code, None);
         rank.streams.discard();
+        mappings::end(rank);
         (library().end_rank)(code, RankEnd::Immediate)
     }
     /// Registers a handler (`atexit`, destructors of static objects).
