@@ -23,7 +23,7 @@ fuzz_target!(|input: &[u8]| {
         assert!(acceptor.check(&SECRET, proof).is_err());
     }
     if let Some(challenge) = input.first_chunk::<CHALLENGE>() {
-        let pair = Pair { from: 3, to: 1, lane: Channel::Collective.into() };
+        let pair = Pair { from: 3, to: 1, lane: Channel::COLLECTIVE.into() };
         assert!(Dialler::new(pair.claim(), [1; 32]).0.prove(&SECRET, challenge).is_err());
     }
 });

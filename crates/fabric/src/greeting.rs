@@ -39,7 +39,7 @@ pub fn greet(device: &dyn Device, others: Vec<Node>) -> Result {
         Error::new(MPI_ERR_PORT, text)
     };
     for &other in &others {
-        let sent = device.send(other, Channel::PointToPoint, &[], &[]);
+        let sent = device.send(other, Channel::POINT_TO_POINT, &[], &[]);
         sent.map_err(|refusal| unreachable(&refusal.to_string()))?;
     }
     let greetings = Greetings { missing: Lock::new(others), loss: Lock::default() };

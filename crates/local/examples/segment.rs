@@ -78,7 +78,7 @@ fn exchange(
             sent += 1;
             // SAFETY: the buffer stays until the report that is awaited below.
             while unsafe {
-                device.start(peer, Channel::PointToPoint, &header, payload.as_ptr(), bytes as u64, 0)
+                device.start(peer, Channel::POINT_TO_POINT, &header, payload.as_ptr(), bytes as u64, 0)
             }
             .is_err()
             {
@@ -88,7 +88,7 @@ fn exchange(
                 device.poll(receive);
             }
         } else {
-            while device.send(peer, Channel::PointToPoint, &header, payload) == Err(Refusal::Full) {
+            while device.send(peer, Channel::POINT_TO_POINT, &header, payload) == Err(Refusal::Full) {
                 device.poll(receive);
             }
         }
@@ -126,7 +126,7 @@ fn stream(device: &SegmentDevice, receive: &Receive, rounds: u64) -> f64 {
     let begin = Instant::now();
     if device.node() == 0 {
         for _ in 0..rounds {
-            while device.send(1, Channel::PointToPoint, &[0; HEADER], &[0; 8]).is_err() {
+            while device.send(1, Channel::POINT_TO_POINT, &[0; HEADER], &[0; 8]).is_err() {
                 core::hint::spin_loop();
             }
         }
@@ -137,7 +137,7 @@ fn stream(device: &SegmentDevice, receive: &Receive, rounds: u64) -> f64 {
         while receive.arrived.load(Ordering::Relaxed) < before + rounds {
             device.poll(receive);
         }
-        while device.send(0, Channel::PointToPoint, &[0; HEADER], &[0; 8]).is_err() {}
+        while device.send(0, Channel::POINT_TO_POINT, &[0; HEADER], &[0; 8]).is_err() {}
     }
     begin.elapsed().as_nanos() as f64 / rounds as f64
 }
@@ -278,7 +278,7 @@ fn barrier(fd: OwnedFd, node: Node, spins: u32, yields: u32, is_flat: bool) -> f
         }
     };
     let send = |to: Node, step: u8| {
-        while device.send(to, Channel::Collective, &[step; HEADER], b"").is_err() {
+        while device.send(to, Channel::COLLECTIVE, &[step; HEADER], b"").is_err() {
             device.poll(&count);
         }
     };

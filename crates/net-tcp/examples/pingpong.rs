@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use weft_net_tcp::{Listener, NetConfig, TcpDevice};
 use weft_transport::{Arriving, Channel, Device, Handler, Node, Placement};
 
-const CHANNEL: Channel = Channel::PointToPoint;
+const CHANNEL: Channel = Channel::POINT_TO_POINT;
 
 struct Count {
     arrived: AtomicU64,

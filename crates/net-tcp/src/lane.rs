@@ -1,4 +1,6 @@
-//! Which of the connections between two processes: one per channel, and further ones for parts of long messages.
+//! Which of the connections between two processes: one for the messages of ranks, one for collectives, one for all other channels,
+//! and further ones for parts of long messages of whichever channel. Each frame says of which channel it is, so connections are as
+//! few as there are kinds of traffic, however many channels there are.
 
 use weft_handshake::Expected;
 use weft_transport::{Channel, Node};
@@ -41,13 +43,21 @@ impl Pair {
 
 impl Lane {
     /// How many there may be.
-    pub const COUNT: usize = Channel::ALL.len() + FURTHER;
+    pub const COUNT: usize = Self::MAIN + FURTHER;
+    /// How many are for whole messages.
+    const MAIN: usize = 3;
 
-    /// Returns the one over which part `number` of a message of ranks goes: the first part's is that of the channel.
-    pub const fn of_part(number: u32) -> Self {
+    /// Returns the one over which whole messages of a channel go.
+    #[inline]
+    pub const fn of(channel: Channel) -> Self {
+        if channel.number() < Self::MAIN as u8 { Self(channel.number()) } else { Self(Self::MAIN as u8 - 1) }
+    }
+
+    /// Returns the one over which part `number` of a message goes: the first part's is that of the channel.
+    pub const fn of_part(channel: Channel, number: u32) -> Self {
         match number as usize % (FURTHER + 1) {
-            0 => Self(Channel::PointToPoint as u8),
-            further => Self((Channel::ALL.len() + further - 1) as u8),
+            0 => Self::of(channel),
+            further => Self((Self::MAIN + further - 1) as u8),
         }
     }
 
@@ -61,25 +71,20 @@ impl Lane {
         usize::from(self.0)
     }
 
-    /// Returns the channel whose messages it carries.
-    pub fn channel(self) -> Channel {
-        Channel::ALL.get(self.number()).copied().unwrap_or(Channel::PointToPoint)
-    }
-
     /// Returns which part of a message goes over it.
     pub fn part(self) -> usize {
-        (self.number() + 1).saturating_sub(Channel::ALL.len())
+        (self.number() + 1).saturating_sub(Self::MAIN)
     }
 
-    /// Tells whether it is a channel's own.
+    /// Tells whether whole messages go over it.
     pub fn is_main(self) -> bool {
-        self.number() < Channel::ALL.len()
+        self.number() < Self::MAIN
     }
 }
 
 impl From<Channel> for Lane {
     fn from(channel: Channel) -> Self {
-        Self(channel as u8)
+        Self::of(channel)
     }
 }
 
@@ -89,15 +94,27 @@ mod tests {
 
     #[test]
     fn parts_go_over_lanes_of_their_own() {
-        let lanes: Vec<_> = (0..=FURTHER as u32).map(Lane::of_part).collect();
-        assert_eq!(lanes[0], Channel::PointToPoint.into());
-        for (number, lane) in lanes.iter().enumerate() {
-            assert_eq!((lane.part(), lane.channel()), (number, Channel::PointToPoint));
-            assert_eq!(Lane::new(lane.number()), Some(*lane));
-            assert_eq!(lane.is_main(), number == 0);
+        for channel in (0..=u8::MAX).map(Channel::new) {
+            let of_part = |number| Lane::of_part(channel, number);
+            let lanes: Vec<_> = (0..=FURTHER as u32).map(of_part).collect();
+            assert_eq!(lanes[0], channel.into());
+            for (number, lane) in lanes.iter().enumerate() {
+                assert_eq!(lane.part(), number);
+                assert_eq!(Lane::new(lane.number()), Some(*lane));
+                assert_eq!(lane.is_main(), number == 0);
+            }
+            assert_eq!(of_part(FURTHER as u32 + 1), lanes[0]);
         }
-        assert_eq!(Lane::of_part(FURTHER as u32 + 1), lanes[0]);
-        assert_eq!(Lane::from(Channel::Collective).part(), 0);
         assert_eq!(Lane::new(Lane::COUNT), None);
+    }
+
+    #[test]
+    fn what_ranks_send_shares_no_connection_with_anything_else() {
+        let lanes: std::collections::HashSet<_> = (0..=u8::MAX).map(|n| Lane::of(Channel::new(n))).collect();
+        assert_eq!(lanes.len(), Lane::MAIN);
+        let alone = |own: Channel| {
+            (0..=u8::MAX).map(Channel::new).all(|other| other == own || Lane::of(other) != own.into())
+        };
+        assert!(alone(Channel::POINT_TO_POINT) && alone(Channel::COLLECTIVE));
     }
 }

@@ -4,8 +4,8 @@
 //! all, and a secret that only the job's processes know, the listener becomes the device ([`Listener::join`]).
 //!
 //! # Connections
-//! A pair of node processes has a connection per [`Channel`](weft_transport::Channel), and further ones for parts of long messages
-//! of ranks where several interfaces lead to the peer, or `net-stripes` says so: each is a [`Lane`], which goes through another
+//! A pair of node processes has a connection for the messages of ranks, one for collectives, one for all other
+//! [channels](weft_transport::Channel), and further ones for parts of long messages where several interfaces lead to the peer, or `net-stripes` says so: each is a [`Lane`], which goes through another
 //! interface than the one before. Each is made when there is something to send on it first, with a handshake of its own:
 //!
 //! | stage | is | ends with |

@@ -1,4 +1,4 @@
-//! A connection to a peer on one channel: what waits to be sent, and what has half arrived.
+//! A connection to a peer: what waits to be sent, and what has half arrived.
 //!
 //! # Who may touch what
 //! - `out` is locked for moments only, never during a system call that sends. Whoever finds the connection open, nothing
@@ -23,9 +23,9 @@ use std::sync::OnceLock;
 use weft_sync::Lock;
 use weft_sys::clock;
 use weft_sys::socket::set_receive_low_water;
-use weft_transport::{Leaving, MAX_HEADER};
+use weft_transport::{Channel, Leaving, MAX_HEADER};
 
-/// How much of copied messages waits for a peer on a channel at most.
+/// How much of copied messages waits on a connection at most.
 pub const QUEUE: usize = 256 << 10;
 /// How many messages from their senders' memory wait at most.
 const STARTED: usize = 256;
@@ -86,7 +86,8 @@ pub enum Item {
         address: *const u8,
         bytes: u64,
         done: u64,
-        token: u64,
+        /// What the sender is told when it is sent.
+        report: (Channel, u64),
     },
 }
 
@@ -94,8 +95,8 @@ pub enum Item {
 unsafe impl Send for Item {}
 
 /// Writes what precedes a payload; returns its length.
-fn front(kind: Kind, header: &[u8], bytes: u64, out: &mut [u8]) -> usize {
-    let head = Head { kind, header: header.len(), bytes };
+fn front(kind: Kind, channel: Channel, header: &[u8], bytes: u64, out: &mut [u8]) -> usize {
+    let head = Head { kind, channel, header: header.len(), bytes };
     out[..HEAD].copy_from_slice(&head.encode());
     out[HEAD..HEAD + header.len()].copy_from_slice(header);
     HEAD + header.len()
@@ -103,18 +104,18 @@ fn front(kind: Kind, header: &[u8], bytes: u64, out: &mut [u8]) -> usize {
 
 impl Item {
     /// Copies a frame, but for its first `done` bytes, which are sent.
-    pub fn copy(kind: Kind, header: &[u8], payload: &[u8], done: usize) -> Self {
+    pub fn copy(kind: Kind, channel: Channel, header: &[u8], payload: &[u8], done: usize) -> Self {
         let mut space = [0; HEAD + MAX_HEADER];
-        let length = front(kind, header, payload.len() as u64, &mut space);
+        let length = front(kind, channel, header, payload.len() as u64, &mut space);
         let (front, payload) = (&space[done.min(length)..length], &payload[done.saturating_sub(length)..]);
         Self::Copy { data: [front, payload].concat().into(), done: 0 }
     }
 
     /// Describes a frame with its payload in its sender's memory.
-    pub fn memory(header: &[u8], address: *const u8, bytes: u64, token: u64) -> Self {
+    pub fn memory(channel: Channel, header: &[u8], address: *const u8, bytes: u64, token: u64) -> Self {
         let mut space = [0; HEAD + MAX_HEADER];
-        let length = front(Kind::Long, header, bytes, &mut space);
-        Self::Memory { front: space, length, address, bytes, done: 0, token }
+        let length = front(Kind::Long, channel, header, bytes, &mut space);
+        Self::Memory { front: space, length, address, bytes, done: 0, report: (channel, token) }
     }
 
     /// Returns how many bytes of copies it holds.
@@ -173,8 +174,8 @@ pub struct Out {
     queue: VecDeque<Item>,
     copied: usize,
     started: usize,
-    /// How many messages were accepted, and how many bytes of payload.
-    pub messages: u64,
+    /// How many messages were accepted, by channel, and how many bytes of payload. There are few channels on a connection.
+    messages: Vec<(Channel, u64)>,
     pub bytes: u64,
     /// Somebody sends.
     pub busy: bool,
@@ -204,7 +205,7 @@ impl Out {
         let is_dialled = self.stage == Stage::Dialling && !self.is_empty();
         if !self.says_end && (is_dialled || matches!(self.stage, Stage::Settled | Stage::Open)) {
             self.says_end = true;
-            self.push_anyway(Item::copy(Kind::End, &[], &[], 0));
+            self.push_anyway(Item::copy(Kind::End, Channel::new(0), &[], &[], 0));
         }
     }
 
@@ -216,10 +217,18 @@ impl Out {
         }
     }
 
-    /// Counts messages that were accepted.
-    pub fn accept(&mut self, messages: u64, bytes: u64) {
-        self.messages += messages;
+    /// Counts messages of a channel that were accepted.
+    pub fn accept(&mut self, channel: Channel, messages: u64, bytes: u64) {
         self.bytes += bytes;
+        match self.messages.iter_mut().find(|(other, _)| *other == channel) {
+            Some((_, count)) => *count += messages,
+            None => self.messages.push((channel, messages)),
+        }
+    }
+
+    /// Returns how many messages were accepted, by channel.
+    pub fn messages(&self) -> &[(Channel, u64)] {
+        &self.messages
     }
 
     /// Tells whether nothing waits.
@@ -298,6 +307,8 @@ pub enum Then {
 
 /// Where the payload that is under way goes.
 pub struct Placing {
+    /// Of which channel it is.
+    pub channel: Channel,
     /// Where the next byte goes.
     pub address: *mut u8,
     /// How many more bytes there is room for.
@@ -337,11 +348,11 @@ pub struct Gathered {
 
 impl Gathered {
     /// Makes room for a message, in the memory of earlier ones. It is not to be used again before the message is there.
-    pub fn begin(&mut self, header: &[u8], bytes: u64) -> Placing {
+    pub fn begin(&mut self, channel: Channel, header: &[u8], bytes: u64) -> Placing {
         self.header.clear();
         self.header.extend_from_slice(header);
         self.data.resize(bytes as usize, 0);
-        Placing { address: self.data.as_mut_ptr(), room: bytes, left: bytes, then: Then::Deliver }
+        Placing { channel, address: self.data.as_mut_ptr(), room: bytes, left: bytes, then: Then::Deliver }
     }
 
     /// Returns the header, and the payload that has been placed.
@@ -438,7 +449,7 @@ impl Default for Link {
             queue: VecDeque::new(),
             copied: 0,
             started: 0,
-            messages: 0,
+            messages: Vec::new(),
             bytes: 0,
             busy: false,
             armed: false,
@@ -471,9 +482,14 @@ fn send_pieces(socket: BorrowedFd<'_>, pieces: &[IoSlice<'_>]) -> Result<usize, 
 }
 
 /// Sends a short message as far as the socket takes it; returns how many bytes of the frame that is, and of how many.
-pub fn send_short(socket: BorrowedFd<'_>, header: &[u8], payload: &[u8]) -> (Result<usize, Errno>, usize) {
+pub fn send_short(
+    socket: BorrowedFd<'_>,
+    channel: Channel,
+    header: &[u8],
+    payload: &[u8],
+) -> (Result<usize, Errno>, usize) {
     let mut space = [0; HEAD + MAX_HEADER + JOINED];
-    let length = front(Kind::Short, header, payload.len() as u64, &mut space);
+    let length = front(Kind::Short, channel, header, payload.len() as u64, &mut space);
     let all = length + payload.len();
     if payload.len() <= JOINED {
         weft_sys::copy::slice(payload, &mut space[length..all]);
@@ -492,11 +508,15 @@ pub fn send_short(socket: BorrowedFd<'_>, header: &[u8], payload: &[u8]) -> (Res
 
 /// Sends some short messages, at most [`TOGETHER`], as far as the socket takes them; returns how many bytes of their frames that
 /// is.
-pub fn send_together(socket: BorrowedFd<'_>, messages: &[Leaving<'_>]) -> Result<usize, Errno> {
+pub fn send_together(
+    socket: BorrowedFd<'_>,
+    channel: Channel,
+    messages: &[Leaving<'_>],
+) -> Result<usize, Errno> {
     let mut fronts = [[0; HEAD + MAX_HEADER]; TOGETHER];
     let mut pieces = Vec::with_capacity(PIECES);
     for (space, &Leaving { header, payload }) in fronts.iter_mut().zip(messages) {
-        let length = front(Kind::Short, header, payload.len() as u64, space);
+        let length = front(Kind::Short, channel, header, payload.len() as u64, space);
         pieces.push(IoSlice::new(&space[..length]));
         pieces.push(IoSlice::new(payload));
     }
@@ -577,9 +597,9 @@ impl Link {
         is_before(&self.quiet_until)
     }
 
-    /// Sends what waits, as far as the socket takes it; the caller is the busy one, and is not afterwards. Returns the tokens
-    /// of what is sent, and whether something is left for which there is no room.
-    pub fn send_waiting(&self, socket: BorrowedFd<'_>, tokens: &mut Vec<u64>) -> bool {
+    /// Sends what waits, as far as the socket takes it; the caller is the busy one, and is not afterwards. Adds the channels and
+    /// tokens of what is sent, and returns whether something is left for which there is no room.
+    pub fn send_waiting(&self, socket: BorrowedFd<'_>, reports: &mut Vec<(Channel, u64)>) -> bool {
         loop {
             let mut items = {
                 let mut out = self.out.lock();
@@ -603,8 +623,8 @@ impl Link {
             }
             let rest = items.iter().position(|item| !item.is_sent()).unwrap_or(items.len());
             for item in items.drain(..rest) {
-                if let Item::Memory { token, .. } = item {
-                    tokens.push(token);
+                if let Item::Memory { report, .. } = item {
+                    reports.push(report);
                 }
             }
             let mut out = self.out.lock();

@@ -210,7 +210,7 @@ fn a_further_connection_that_breaks_is_a_loss() {
     let devices = striped(2, 2);
     let notes = notes(&devices);
     in_parts(&devices, &notes, 2);
-    let link = devices[0].link(1, Lane::of_part(1));
+    let link = devices[0].link(1, Lane::of_part(CHANNEL, 1));
     rustix::net::shutdown(link.socket.get().expect("it is open"), rustix::net::Shutdown::Both).unwrap();
     for node in [0, 1] {
         let before = 2 * node;
@@ -307,7 +307,7 @@ impl Handler for Notes {
     }
 }
 
-const CHANNEL: Channel = Channel::PointToPoint;
+const CHANNEL: Channel = Channel::POINT_TO_POINT;
 
 /// Polls until the handler of a device has heard so much.
 fn until(devices: &[TcpDevice], notes: &[Notes], node: usize, count: usize) {
@@ -732,7 +732,7 @@ fn a_process_ends_after_it_has_said_so_on_connections_settled_meanwhile() {
         devices[0].open(Pair { from: 1, to: 0, lane: CHANNEL.into() }, socket);
         let mut said = [0; HEAD];
         peer.read_exact(&mut said).unwrap();
-        assert_eq!(said, Head { kind: Kind::End, header: 0, bytes: 0 }.encode());
+        assert_eq!(said, Head { kind: Kind::End, channel: Channel::new(0), header: 0, bytes: 0 }.encode());
     });
 }
 
@@ -786,7 +786,7 @@ fn strangers_are_refused_and_do_not_disturb() {
     let notes = notes(&devices);
     let mut silent = Vec::new();
     for number in 0..300u32 {
-        let pair = Pair { from: 1, to: 0, lane: Lane::of_part(number / 4) };
+        let pair = Pair { from: 1, to: 0, lane: Lane::of_part(CHANNEL, number / 4) };
         let mut stranger = TcpStream::connect(address).expect("a listener");
         let (dialler, hello) = Dialler::new(pair.claim(), [number as u8; 32]);
         match number % 4 {
@@ -884,7 +884,7 @@ fn after_handshake(lane: Lane, bytes: &[u8]) -> Vec<String> {
 
 #[test]
 fn a_peer_that_talks_nonsense_is_lost_and_nobody_else() {
-    let head = |kind, header, bytes| Head { kind, header, bytes }.encode();
+    let head = |kind, header, bytes| Head { kind, channel: Channel::new(0), header, bytes }.encode();
     let malformed = [
         [9; HEAD],
         head(Kind::Short, 65, 0),
@@ -893,7 +893,7 @@ fn a_peer_that_talks_nonsense_is_lost_and_nobody_else() {
         head(Kind::Long, 0, u64::MAX),
         head(Kind::End, 3, 0),
     ];
-    for lane in [CHANNEL.into(), Lane::of_part(1), Lane::of_part(7)] {
+    for lane in [CHANNEL.into(), Lane::of_part(CHANNEL, 1), Lane::of_part(CHANNEL, 7)] {
         for bytes in malformed {
             let said = after_handshake(lane, &[&bytes[..], &[1; 200]].concat());
             assert!(said.len() == 1 && said[0].contains("malformed"), "{bytes:?}: {said:?}");

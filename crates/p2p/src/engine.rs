@@ -131,7 +131,7 @@ impl Engine {
         let remote = Remote::new(nodes, &self.limits);
         remote.belong(self);
         assert!(self.remote.set(remote).is_ok(), "the engine has a way to other node processes already");
-        nodes.serve(Channel::PointToPoint, self);
+        nodes.serve(Channel::POINT_TO_POINT, self);
     }
 
     /// Returns the way to other node processes, if there are any.

@@ -27,7 +27,7 @@ impl Pair {
             let device = SegmentDevice::attach(memory.try_clone().unwrap(), node).unwrap();
             let nodes: &'static Nodes =
                 Box::leak(Box::new(Nodes::new(Box::new(device) as Box<_>, Places::blocks(2, 1))));
-            nodes.serve(Channel::Collective, &Nobody);
+            nodes.serve(Channel::COLLECTIVE, &Nobody);
             nodes
         });
         let limits = Limits { eager: 4096, unexpected: 1 << 20, rings: 16, spins: 50 };

@@ -51,7 +51,7 @@ impl Job {
         let mut engines = Vec::new();
         for device in devices {
             let joined: &'static Nodes = Box::leak(Box::new(Nodes::new(device, places.clone())));
-            joined.serve(Channel::Collective, &Nobody);
+            joined.serve(Channel::COLLECTIVE, &Nobody);
             engines.push(Engine::spread(joined, limits));
             nodes.push(joined);
         }
@@ -615,7 +615,7 @@ fn nonsense_from_a_peer_fails_the_peer_and_nothing_else() {
             }
             header.truncate(64 - random.below(8) as usize * random.below(2) as usize);
             let payload = content(random.below(100) as usize * random.below(2) as usize, 2, 1);
-            let _ = device.send(0, Channel::PointToPoint, &header, &payload);
+            let _ = device.send(0, Channel::POINT_TO_POINT, &header, &payload);
             job.nodes[0].poll();
         }
         // Whatever became of it, it has an end.
@@ -655,7 +655,7 @@ fn a_header_with_something_in_its_last_word_is_reported_as_others_that_are_malfo
         let envelope = Envelope::new(2, 1, 3);
         let mut header = Frame::Eager { target: 0, envelope, described }.encode().bytes().to_vec();
         *header.last_mut().unwrap() = 1;
-        let sent = job.network().device(1).send(0, Channel::PointToPoint, &header, b"wrong");
+        let sent = job.network().device(1).send(0, Channel::POINT_TO_POINT, &header, b"wrong");
         assert!(sent.is_ok(), "{sent:?}");
         let error = job.finish(0, receive).error.expect("its sender is no peer of ours any more");
         assert!(error.message.contains("a malformed header"), "{}", error.message);

@@ -67,7 +67,7 @@ fn who_finds_something_at_each_poll_lets_others_run() {
     let places = Places::blocks(3, 2);
     let device = Network::new(2, Conditions::random(1, 2)).devices().swap_remove(0);
     let nodes: &'static Nodes = Box::leak(Box::new(Nodes::new(device, places)));
-    nodes.serve(Channel::Collective, &RESTLESS);
+    nodes.serve(Channel::COLLECTIVE, &RESTLESS);
     let limits = Limits { eager: 4096, unexpected: 1 << 20, rings: 16, spins: 50 };
     assert!(ENGINE.set(Engine::spread(nodes, limits)).is_ok());
     weft_sched::start(Config {

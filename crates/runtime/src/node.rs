@@ -6,6 +6,7 @@ use crate::job::{self, Held};
 use weft_base::host::{NodeHooks, VERSION};
 use weft_base::job::Report;
 use weft_base::{finding, say};
+use weft_transport::Channel;
 
 /// Ends the process without exit handlers, destructors or unloading: thousands of copies would take long.
 pub fn leave_at_once(code: i32) -> ! {
@@ -29,7 +30,7 @@ pub fn flush() {
 pub fn sent() -> Option<Report> {
     let counted = weft_base::settings::NET_COUNTS.get() != 0;
     let sent = weft_mpi::jobs::nodes::outbound().filter(|_| counted)?;
-    Some(Report::Sent { messages: sent.messages, bytes: sent.bytes })
+    Some(Report::Sent { messages: Channel::ALL.map(|channel| sent.on(channel)), bytes: sent.bytes })
 }
 
 /// Runs the ranks of the node process that `arguments[1]`, a [`Handover`](weft_base::job::Handover), describes; returns the exit code.

@@ -31,13 +31,21 @@ const READY: u64 = 2;
 
 #[repr(C, align(64))]
 struct Slot {
-    /// From the lowest bit: state (2), lap (30), producer (16), mark (16).
+    /// From the lowest bit: state (2), lap (26), producer (12), mark (24).
     word: AtomicU64,
     payload: UnsafeCell<Payload>,
 }
 
+/// Where the producer begins in a word; below it are state and lap, the ticket.
+const PRODUCER: u32 = 28;
+/// Where the mark begins.
+const MARK: u32 = 40;
+/// How many producers there may be.
+pub const PRODUCERS: u16 = 1 << (MARK - PRODUCER);
+const TICKET: u64 = (1 << PRODUCER) - 1;
+
 fn ticket(lap: u64, state: u64) -> u64 {
-    (lap << 2 | state) & 0xffff_ffff
+    (lap << 2 | state) & TICKET
 }
 
 /// What is next in a mailbox.
@@ -55,7 +63,7 @@ pub enum Next<'a> {
         /// The producer's number.
         producer: u16,
         /// The mark it came with.
-        mark: u16,
+        mark: u32,
         /// Its content.
         payload: &'a Payload,
     },
@@ -98,13 +106,14 @@ impl<const N: usize> Mailbox<N> {
     }
 
     /// Adds a message: lets `fill` write a payload (all of it, or the rest is unspecified) and publishes it. Returns
-    /// false, without calling `fill`, if there is no room.
+    /// false, without calling `fill`, if there is no room. The producer's number is below [`PRODUCERS`], the mark below 2^24.
     #[inline]
-    pub fn push(&self, producer: u16, mark: u16, fill: impl FnOnce(&mut Payload)) -> bool {
+    pub fn push(&self, producer: u16, mark: u32, fill: impl FnOnce(&mut Payload)) -> bool {
+        debug_assert!(producer < PRODUCERS && mark < 1 << 24);
         let Some((slot, lap)) = self.claim(producer) else { return false };
         // SAFETY: the claim makes the payload the caller's until the store below.
         slot.payload.with_mut(|payload| fill(unsafe { &mut *payload }));
-        let word = ticket(lap, READY) | u64::from(producer) << 32 | u64::from(mark) << 48;
+        let word = ticket(lap, READY) | u64::from(producer) << PRODUCER | u64::from(mark) << MARK;
         slot.word.store(word, Ordering::Release);
         true
     }
@@ -113,9 +122,9 @@ impl<const N: usize> Mailbox<N> {
         let mut at = self.tail.load(Ordering::Relaxed);
         loop {
             let (slot, lap) = (&self.slots[at as usize % N], at >> Self::SHIFT);
-            let seen = slot.word.load(Ordering::Acquire) & 0xffff_ffff;
+            let seen = slot.word.load(Ordering::Acquire) & TICKET;
             if seen == ticket(lap, FREE) {
-                let claimed = ticket(lap, CLAIMED) | u64::from(producer) << 32;
+                let claimed = ticket(lap, CLAIMED) | u64::from(producer) << PRODUCER;
                 // The word holds nothing but the ticket while it is free.
                 let done = slot.word.compare_exchange(seen, claimed, Ordering::AcqRel, Ordering::Acquire);
                 if done.is_ok() {
@@ -140,7 +149,7 @@ impl<const N: usize> Mailbox<N> {
     pub fn is_ready(&self) -> bool {
         let at = self.head.load(Ordering::Relaxed);
         let word = self.slots[at as usize % N].word.load(Ordering::Acquire);
-        word & 0xffff_ffff == ticket(at >> Self::SHIFT, READY)
+        word & TICKET == ticket(at >> Self::SHIFT, READY)
     }
 
     /// Returns what is next.
@@ -152,12 +161,12 @@ impl<const N: usize> Mailbox<N> {
         let at = self.head.load(Ordering::Relaxed);
         let slot = &self.slots[at as usize % N];
         let word = slot.word.load(Ordering::Acquire);
-        let (lap, producer) = (at >> Self::SHIFT, (word >> 32) as u16);
-        let seen = word & 0xffff_ffff;
+        let (lap, producer) = (at >> Self::SHIFT, (word >> PRODUCER) as u16 % PRODUCERS);
+        let seen = word & TICKET;
         if seen == ticket(lap, READY) {
             // SAFETY: the word says that the payload is written, and it is the consumer's until it frees the slot.
             let payload = slot.payload.with(|payload| unsafe { &*payload });
-            Next::Message { producer, mark: (word >> 48) as u16, payload }
+            Next::Message { producer, mark: (word >> MARK) as u32, payload }
         } else if seen == ticket(lap, CLAIMED) {
             Next::Unfinished { producer }
         } else {
@@ -182,7 +191,7 @@ impl<const N: usize> Mailbox<N> {
 mod tests {
     use super::*;
 
-    fn take<const N: usize>(mailbox: &Mailbox<N>) -> Option<(u16, u16, u64)> {
+    fn take<const N: usize>(mailbox: &Mailbox<N>) -> Option<(u16, u32, u64)> {
         // SAFETY: each test has one consumer, the caller.
         unsafe {
             let Next::Message { producer, mark, payload } = mailbox.peek() else { return None };
@@ -233,7 +242,7 @@ mod tests {
                 let mailbox = &mailbox;
                 scope.spawn(move || {
                     for i in 0..EACH {
-                        while !mailbox.push(producer, i as u16, |payload| payload[0] = i) {
+                        while !mailbox.push(producer, i as u32, |payload| payload[0] = i) {
                             std::thread::yield_now();
                         }
                     }
@@ -246,7 +255,7 @@ mod tests {
                     continue;
                 };
                 let expected = &mut next[usize::from(producer)];
-                assert_eq!((value, mark), (*expected, *expected as u16));
+                assert_eq!((value, mark), (*expected, *expected as u32));
                 *expected += 1;
             }
         });

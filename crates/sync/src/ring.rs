@@ -13,7 +13,7 @@
 //! A message may take several consecutive slots: the later ones are filled and published first, so who sees the first has
 //! all of them, and lines that follow each other travel together.
 //!
-//! A message may carry a *mark* of 16 bits in the upper part of the sequence word, which costs no room in the slot.
+//! A message may carry a *mark* of 24 bits in the upper part of the sequence word, which costs no room in the slot.
 //!
 //! All zero is an empty ring, and nothing in it is an address, so it may lie in memory that processes share.
 //!
@@ -40,7 +40,7 @@ pub type Payload = [u64; PAYLOAD / 8];
 const AHEAD: usize = 8;
 
 /// Where the mark begins in a sequence word; below it is the position plus one.
-const MARK: u32 = 48;
+const MARK: u32 = 40;
 const POSITION: u64 = (1 << MARK) - 1;
 
 #[repr(C, align(64))]
@@ -104,7 +104,7 @@ impl<const N: usize> Ring<N> {
     /// # Safety
     /// One thread at a time is the producer.
     #[inline]
-    pub unsafe fn push_marked(&self, mark: u16, fill: impl FnOnce(&mut Payload)) -> bool {
+    pub unsafe fn push_marked(&self, mark: u32, fill: impl FnOnce(&mut Payload)) -> bool {
         self.producer.with_mut(|p| {
             // SAFETY: only the producer touches this cell, and the caller is the only producer.
             let producer = unsafe { &mut *p };
@@ -131,7 +131,7 @@ impl<const N: usize> Ring<N> {
     /// # Safety
     /// One thread at a time is the producer.
     #[inline]
-    pub unsafe fn push_slots(&self, mark: u16, slots: u32, fill: impl Fn(u32, &mut Payload)) -> bool {
+    pub unsafe fn push_slots(&self, mark: u32, slots: u32, fill: impl Fn(u32, &mut Payload)) -> bool {
         let count = u64::from(slots);
         debug_assert!((1..=N as u64).contains(&count));
         self.producer.with_mut(|p| {
@@ -231,10 +231,10 @@ impl<const N: usize> Ring<N> {
 
     /// Returns the mark of the next message, if one is there. Open to all; a hint to those who are not the consumer.
     #[inline]
-    pub fn next_mark(&self) -> Option<u16> {
+    pub fn next_mark(&self) -> Option<u32> {
         let at = self.taken.load(Ordering::Relaxed);
         let word = self.slots[at as usize % N].sequence.load(Ordering::Acquire);
-        ((word ^ (at + 1)) & POSITION == 0).then_some((word >> MARK) as u16)
+        ((word ^ (at + 1)) & POSITION == 0).then_some((word >> MARK) as u32)
     }
 
     /// Fetches later slots of the next message, which is there, to be read soon. Open to all.
@@ -261,13 +261,13 @@ impl<const N: usize> Ring<N> {
     /// # Safety
     /// As there.
     #[inline]
-    pub unsafe fn peek_marked(&self) -> Option<(u16, &Payload)> {
+    pub unsafe fn peek_marked(&self) -> Option<(u32, &Payload)> {
         let at = self.taken.load(Ordering::Relaxed);
         let slot = &self.slots[at as usize % N];
         let word = slot.sequence.load(Ordering::Acquire);
         ((word ^ (at + 1)) & POSITION == 0).then(|| {
             // SAFETY: the word says the payload is written, and it is ours until `taken` moves.
-            ((word >> MARK) as u16, slot.payload.with(|p| unsafe { &*p }))
+            ((word >> MARK) as u32, slot.payload.with(|p| unsafe { &*p }))
         })
     }
 
@@ -334,12 +334,12 @@ mod tests {
         let ring = Ring::<4>::new();
         // SAFETY: one thread is both sides.
         unsafe {
-            for i in 0..10u16 {
-                assert!(ring.push_marked(i << 12 | i, |payload| payload[0] = u64::from(i)));
+            for i in 0..10u32 {
+                assert!(ring.push_marked(i << 20 | i, |payload| payload[0] = u64::from(i)));
                 assert!(ring.is_ready());
                 assert_eq!(
                     ring.peek_marked().map(|(mark, p)| (mark, p[0])),
-                    Some((i << 12 | i, u64::from(i)))
+                    Some((i << 20 | i, u64::from(i)))
                 );
                 ring.pop();
                 assert!(!ring.is_ready());

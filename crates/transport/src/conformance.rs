@@ -38,6 +38,10 @@ pub fn suite(make: impl Fn(u32) -> Vec<Box<dyn Device>>) {
 
 type Devices = [Box<dyn Device>];
 
+/// Channels of all kinds: those that every job has, and others that a device must carry as well, up to the last one.
+const CHANNELS: [Channel; 5] =
+    [Channel::POINT_TO_POINT, Channel::COLLECTIVE, Channel::new(2), Channel::new(100), Channel::new(u8::MAX)];
+
 /// What arrived at a process, whole.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Arrived {
@@ -116,7 +120,8 @@ impl Handler for Recorder {
 
 /// Fills a payload so that sender, number and place show.
 fn fill(bytes: usize, from: Node, channel: Channel, number: u32) -> Vec<u8> {
-    let mut random = Random::new(u64::from(from) << 40 | (channel as u64) << 39 | u64::from(number));
+    let mut random =
+        Random::new(u64::from(from) << 40 | u64::from(channel.number()) << 32 | u64::from(number));
     let mut data = vec![0; bytes];
     data.chunks_mut(8).for_each(|chunk| {
         let word = (random.below(u64::MAX)).to_le_bytes();
@@ -126,7 +131,7 @@ fn fill(bytes: usize, from: Node, channel: Channel, number: u32) -> Vec<u8> {
 }
 
 fn header(number: u32, length: usize) -> Vec<u8> {
-    let mut header = fill(length.max(4), 99, Channel::Collective, number);
+    let mut header = fill(length.max(4), 99, Channel::COLLECTIVE, number);
     header[..4].copy_from_slice(&number.to_le_bytes());
     header
 }
@@ -188,7 +193,7 @@ pub fn short_messages(devices: &Devices) {
     let mut random = Random::new(u64::from(nodes));
     for number in 0..150u32 {
         for (from, to) in pairs(nodes) {
-            let channel = Channel::ALL[random.below(2) as usize];
+            let channel = CHANNELS[random.below(CHANNELS.len() as u64) as usize];
             let length = lengths[random.below(lengths.len() as u64) as usize];
             let head = header(number, random.below(MAX_HEADER as u64 + 1) as usize);
             let data = fill(length, from, channel, number);
@@ -224,7 +229,7 @@ pub fn short_messages(devices: &Devices) {
 pub fn several_at_once(devices: &Devices) {
     let recorders = recorders(devices);
     let eager = devices[0].capabilities(1).eager;
-    for channel in Channel::ALL {
+    for channel in CHANNELS {
         let before = recorders[1].count();
         assert_eq!(devices[0].send_all(1, channel, &[]), Ok(0));
         let lengths = [eager, 0, eager, eager - 1, 9, eager, 200];
@@ -274,7 +279,7 @@ pub fn long_messages(devices: &Devices) {
     let mut number = 0;
     for length in lengths.into_iter().cycle().take(16) {
         for (from, to) in pairs(nodes) {
-            let channel = Channel::ALL[number as usize / 3 % 2];
+            let channel = CHANNELS[number as usize / 3 % CHANNELS.len()];
             let data = fill(length, from, channel, number);
             let head = header(number, 24);
             let token = u64::MAX - u64::from(number);
@@ -334,7 +339,7 @@ pub fn parts(devices: &Devices) {
     let (mut expected, mut memory, mut tokens) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..15 {
         for (from, to) in pairs(nodes) {
-            let channel = Channel::ALL[number as usize / 5 % 2];
+            let channel = CHANNELS[number as usize / 5 % CHANNELS.len()];
             let (data, head) =
                 (fill(lengths[number as usize % 5], from, channel, number), header(number, 16));
             let token = u64::from(number);
@@ -389,14 +394,14 @@ pub fn rest_and_traffic(devices: &Devices) {
     let nodes = devices.len() as u32;
     let recorders = recorders(devices);
     let pairs: Vec<_> = pairs(nodes).collect();
-    let (data, mut random, mut sent) = (fill(70_000, 0, Channel::Collective, 0), Random::new(7), 0);
+    let (data, mut random, mut sent) = (fill(70_000, 0, Channel::COLLECTIVE, 0), Random::new(7), 0);
     for number in 0..400u32 {
         if random.below(3) == 0 {
             let node = random.below(u64::from(nodes)) as usize;
             devices[node].poll(&recorders[node]);
         } else {
             let (from, to) = pairs[random.below(pairs.len() as u64) as usize];
-            let channel = Channel::ALL[random.below(2) as usize];
+            let channel = CHANNELS[random.below(CHANNELS.len() as u64) as usize];
             let (device, head) = (&devices[from as usize], header(number, 8));
             let accepted = if random.below(2) == 0 {
                 device.send(to, channel, &head, &data[..random.below(200) as usize])
@@ -429,7 +434,7 @@ pub fn rest_and_traffic(devices: &Devices) {
 pub fn what_is_dropped(devices: &Devices) {
     let recorders: Vec<_> =
         devices.iter().map(|_| Recorder { room: Some(100), ..Recorder::default() }).collect();
-    let channel = Channel::PointToPoint;
+    let channel = Channel::POINT_TO_POINT;
     let data = fill(50_000, 0, channel, 1);
     for token in 0..20u32 {
         loop {
@@ -485,7 +490,7 @@ pub fn what_is_dropped(devices: &Devices) {
 pub fn back_pressure(devices: &Devices) {
     let recorders = recorders(devices);
     let eager = devices[0].capabilities(1).eager;
-    for channel in Channel::ALL {
+    for channel in CHANNELS {
         let before = recorders[1].count();
         let mut taken = 0u32;
         let mut refused = 0;
@@ -580,7 +585,7 @@ pub fn handlers_that_send(devices: &Devices) {
         .collect();
     let mut begun = 0;
     for (from, to) in pairs(devices.len() as u32) {
-        for channel in Channel::ALL {
+        for channel in CHANNELS {
             for _ in 0..8 {
                 while !echoes[from as usize].answer(to, channel, EACH) {
                     echoes.iter().for_each(|echo| _ = (echo.device.poll(echo), echo.go_on()));
@@ -600,7 +605,7 @@ pub fn remote_read(devices: &Devices) {
         return;
     }
     for length in [1usize, 8, 4095, 100_000, (4 << 20) + 1] {
-        let source = fill(length, 1, Channel::PointToPoint, length as u32);
+        let source = fill(length, 1, Channel::POINT_TO_POINT, length as u32);
         let mut target = vec![0; length + 1];
         // SAFETY: both are as long as that, and nobody else uses them.
         let read = unsafe { devices[0].read(1, source.as_ptr() as u64, target.as_mut_ptr(), length as u64) };
@@ -623,7 +628,7 @@ pub fn senders_side_by_side(devices: &Devices) {
                     let from = device.node();
                     for number in 0..EACH {
                         for to in (0..nodes).filter(|&to| to != from) {
-                            let channel = Channel::ALL[(number % 2) as usize];
+                            let channel = CHANNELS[number as usize % CHANNELS.len()];
                             let number = thread << 16 | number;
                             let data = fill((number % 250) as usize, from, channel, number);
                             while device.send(to, channel, &header(number, 8), &data).is_err() {
@@ -669,7 +674,7 @@ pub fn sleep_and_arrivals(devices: &Devices) {
                 for _ in 0..random.below(3000) {
                     core::hint::spin_loop();
                 }
-                while devices[0].send(1, Channel::Collective, &header(number, 4), b"wake").is_err() {
+                while devices[0].send(1, Channel::COLLECTIVE, &header(number, 4), b"wake").is_err() {
                     devices[0].poll(&recorders[0]);
                 }
                 if number % 50 == 0 {
@@ -724,7 +729,7 @@ pub fn sleep_and_wake(devices: &Devices) {
 /// If a device does not do what it must.
 pub fn loss(devices: &Devices, a: Node, b: Node, cut: impl FnOnce()) {
     let recorders = recorders(devices);
-    let channel = Channel::PointToPoint;
+    let channel = Channel::POINT_TO_POINT;
     let long = fill(300_000, a, channel, 7);
     let mut sent = 0;
     for number in 0..20u32 {
@@ -758,7 +763,7 @@ pub fn loss(devices: &Devices, a: Node, b: Node, cut: impl FnOnce()) {
     while first.records().lost.is_empty() || second.records().lost.is_empty() || refused != [true; 2] {
         poll_all(devices, &recorders);
         for (side, from, to) in [(0, a, b), (1, b, a)] {
-            let result = devices[from as usize].send(to, Channel::Collective, &header(9, 4), b"");
+            let result = devices[from as usize].send(to, Channel::COLLECTIVE, &header(9, 4), b"");
             refused[side] |= matches!(result, Err(Refusal::Lost { .. }));
         }
     }

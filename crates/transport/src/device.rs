@@ -2,6 +2,7 @@
 #![allow(unsafe_code)] // Declares functions that get memory by address; the devices say what they do with it.
 
 use core::fmt;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The number of a node process in the job.
@@ -10,18 +11,37 @@ pub type Node = u32;
 /// The longest header, in bytes.
 pub const MAX_HEADER: usize = 64;
 
-/// A separate ordered stream to the same peer.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Channel {
-    /// Messages of ranks.
-    PointToPoint,
-    /// Steps of collectives, and what node processes agree on.
-    Collective,
-}
+/// A separate ordered stream to the same peer. Devices carry messages of every number; those of [`Channel::ALL`] have somebody
+/// who serves them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Channel(u8);
 
 impl Channel {
-    /// All channels, in the order of their numbers.
-    pub const ALL: [Self; 2] = [Self::PointToPoint, Self::Collective];
+    /// Messages of ranks.
+    pub const POINT_TO_POINT: Self = Self(0);
+    /// Steps of collectives, and what node processes agree on.
+    pub const COLLECTIVE: Self = Self(1);
+    /// The channels that are served in every job, in the order of their numbers, which begin with 0. Who needs a further one
+    /// adds it here.
+    pub const ALL: [Self; 2] = [Self::POINT_TO_POINT, Self::COLLECTIVE];
+
+    /// Returns the channel with a number.
+    #[inline]
+    pub const fn new(number: u8) -> Self {
+        Self(number)
+    }
+
+    /// Returns its number.
+    #[inline]
+    pub const fn number(self) -> u8 {
+        self.0
+    }
+
+    /// Tells whether messages sent with [`Device::send`] may be delivered before all of their payload is there.
+    #[inline]
+    pub const fn comes_in_parts(self) -> bool {
+        self.0 == Self::POINT_TO_POINT.0
+    }
 }
 
 /// The longest payload that [`Device::answer`] takes.
@@ -46,12 +66,30 @@ pub struct Traffic {
 }
 
 /// What was sent to other hosts since the beginning.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Outbound {
-    /// How many messages, by [`Channel`].
-    pub messages: [u64; Channel::ALL.len()],
+    /// How many messages, by channel.
+    pub messages: BTreeMap<Channel, u64>,
     /// How many bytes of payload, on all channels.
     pub bytes: u64,
+}
+
+impl Outbound {
+    /// Adds what was sent on a channel.
+    pub fn add(&mut self, channel: Channel, messages: u64) {
+        *self.messages.entry(channel).or_default() += messages;
+    }
+
+    /// Adds what another device has sent.
+    pub fn add_all(&mut self, other: Self) {
+        other.messages.into_iter().for_each(|(channel, messages)| self.add(channel, messages));
+        self.bytes += other.bytes;
+    }
+
+    /// Returns how many messages were sent on a channel.
+    pub fn on(&self, channel: Channel) -> u64 {
+        self.messages.get(&channel).copied().unwrap_or(0)
+    }
 }
 
 /// A part of the memory that the node processes of a host have in common. It is aligned to pages, is zero at first, and
@@ -98,8 +136,8 @@ pub struct Arriving<'a> {
     pub header: &'a [u8],
     /// The length of the whole payload.
     pub bytes: u64,
-    /// What of the payload is there already, from its start. For a message sent with [`Device::send`] it is all of it, but on
-    /// the channel for messages of ranks, where the rest may still be on its way.
+    /// What of the payload is there already, from its start. For a message sent with [`Device::send`] it is all of it, but where
+    /// the channel [comes in parts](Channel::comes_in_parts): there the rest may still be on its way.
     pub present: &'a [u8],
 }
 

@@ -103,9 +103,10 @@ impl Nodes {
     /// Says who handles the messages of a channel. Nothing is delivered before all channels are served.
     ///
     /// # Panics
-    /// If the channel is served already.
+    /// If the channel is served already, or none of [`Channel::ALL`].
     pub fn serve(&self, channel: Channel, handler: &'static dyn Handler) {
-        assert!(self.handlers[channel as usize].set(handler).is_ok(), "{channel:?} has a handler already");
+        let place = &self.handlers[usize::from(channel.number())];
+        assert!(place.set(handler).is_ok(), "{channel:?} has a handler already");
         if self.handlers.iter().all(|handler| handler.get().is_some()) {
             self.is_served.store(true, Ordering::Release);
         }
@@ -184,7 +185,8 @@ impl Nodes {
     }
 
     fn of(&self, channel: Channel) -> &'static dyn Handler {
-        self.handlers[channel as usize].get().copied().unwrap_or(&Nobody)
+        let handler = self.handlers.get(usize::from(channel.number())).and_then(OnceLock::get);
+        handler.copied().unwrap_or(&Nobody)
     }
 }
 

@@ -558,10 +558,9 @@ impl Device for Routes {
     }
 
     fn outbound(&self) -> Outbound {
-        self.all().map(|device| device.outbound()).fold(Outbound::default(), |all, one| Outbound {
-            messages: core::array::from_fn(|channel| all.messages[channel] + one.messages[channel]),
-            bytes: all.bytes + one.bytes,
-        })
+        let mut outbound = Outbound::default();
+        self.all().for_each(|device| outbound.add_all(device.outbound()));
+        outbound
     }
 
     fn leave(&self) {
@@ -780,22 +779,22 @@ mod tests {
         let (old, new) = (Network::new(2, Conditions::calm(1)), Network::new(4, Conditions::calm(2)));
         let nodes = Nodes::new(old.device(1), Places::blocks(2, 1));
         let notes: &'static Notes = Box::leak(Box::default());
-        nodes.serve(Channel::PointToPoint, notes);
-        nodes.serve(Channel::Collective, &Nobody);
-        let lost = nodes.device().send(2, Channel::PointToPoint, b"", b"");
+        nodes.serve(Channel::POINT_TO_POINT, notes);
+        nodes.serve(Channel::COLLECTIVE, &Nobody);
+        let lost = nodes.device().send(2, Channel::POINT_TO_POINT, b"", b"");
         assert!(matches!(lost, Err(Refusal::Lost { .. })), "nobody is there yet: {lost:?}");
         // Sent before this process knows of anybody; numbers 3 and 1 become 2 and 3.
         let others = [0, 1, 3].map(|number| new.device(number));
-        others[2].send(2, Channel::PointToPoint, b"early", b"").expect("room");
-        others[0].send(2, Channel::PointToPoint, b"of nobody", b"").expect("room");
+        others[2].send(2, Channel::POINT_TO_POINT, b"early", b"").expect("room");
+        others[0].send(2, Channel::POINT_TO_POINT, b"of nobody", b"").expect("room");
         assert_eq!(nodes.add(new.device(2), &[3, 1], &[7, 8]), 2);
         assert_eq!(
             (nodes.device().nodes(), nodes.device().devices(), nodes.places().add(&[2, 3, 3])),
             (4, 2, 2)
         );
-        others[1].send(2, Channel::PointToPoint, b"late", b"").expect("room");
-        nodes.device().send(3, Channel::PointToPoint, b"hello", b"").expect("room");
-        old.device(0).send(1, Channel::PointToPoint, b"old", b"").expect("room");
+        others[1].send(2, Channel::POINT_TO_POINT, b"late", b"").expect("room");
+        nodes.device().send(3, Channel::POINT_TO_POINT, b"hello", b"").expect("room");
+        old.device(0).send(1, Channel::POINT_TO_POINT, b"old", b"").expect("room");
         while notes.0.lock().unwrap().len() < 4 {
             nodes.poll();
         }
@@ -819,15 +818,15 @@ mod tests {
         let device = Box::new(With(new.device(0), count.clone()));
         let (begin, device) = routes.add(device, &[1, 2]);
         routes.open(device);
-        routes.send(begin, Channel::PointToPoint, b"hello", b"").expect("room");
+        routes.send(begin, Channel::POINT_TO_POINT, b"hello", b"").expect("room");
         routes.forget(begin);
-        routes.send(begin + 1, Channel::PointToPoint, b"hello", b"").expect("the other is still there");
+        routes.send(begin + 1, Channel::POINT_TO_POINT, b"hello", b"").expect("the other is still there");
         let keeper = routes.device(device);
         routes.forget(begin + 1);
         assert_eq!(Arc::strong_count(&count), 2, "somebody is in it");
         drop(keeper);
         assert_eq!(Arc::strong_count(&count), 1, "nobody is in it any more");
-        let lost = routes.send(begin, Channel::PointToPoint, b"late", b"");
+        let lost = routes.send(begin, Channel::POINT_TO_POINT, b"late", b"");
         assert!(matches!(lost, Err(Refusal::Lost { .. })), "{lost:?}");
         assert!(!routes.poll(&Nobody));
         routes.leave();
@@ -843,7 +842,7 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| routes.keep(0, &|| routes.poll_for_keeper(&notes), &|| true));
             for number in 0..20 {
-                other.send(0, Channel::PointToPoint, b"hello", b"").expect("room");
+                other.send(0, Channel::POINT_TO_POINT, b"hello", b"").expect("room");
                 while count() == number {
                     // Every other one is another thread's, or the keeper's if it is faster.
                     if number % 2 == 0 {
@@ -881,7 +880,7 @@ mod tests {
         nodes.add(new.device(0), &[1], &[0]);
         let other = new.device(1);
         for number in 0..100 {
-            other.send(0, Channel::Collective, number.to_string().as_bytes(), b"").expect("room");
+            other.send(0, Channel::COLLECTIVE, number.to_string().as_bytes(), b"").expect("room");
             let is_idle = || waker.0.0.lock().unwrap().is_empty();
             while is_idle() {
                 nodes.sleep(Duration::from_secs(3600), &is_idle);

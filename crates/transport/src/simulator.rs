@@ -12,7 +12,7 @@ use crate::{
     Arriving, Capabilities, Channel, Device, Handler, MAX_HEADER, MOST_ANSWER, Node, Outbound, Placement,
     Refusal, Traffic,
 };
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -153,8 +153,7 @@ struct Mailbox {
 struct World {
     random: Random,
     step: u64,
-    /// By sender, receiver, lane: those of the channels first, then further ones for parts.
-    flows: Vec<Flow>,
+    flows: BTreeMap<Way, Flow>,
     mailboxes: Vec<Mailbox>,
     /// By pair of processes.
     lost: Vec<bool>,
@@ -166,6 +165,14 @@ struct World {
 
 // SAFETY: addresses in flows are of memory that senders and receivers gave to the network until it reports to them.
 unsafe impl Send for World {}
+
+impl World {
+    /// Returns the flows that lead to a process.
+    fn flows_to(&self, node: Node) -> impl Iterator<Item = (&Way, &Flow)> {
+        let first = |to| Way { to, from: 0, channel: Channel::new(0), part: 0 };
+        self.flows.range(first(node)..first(node + 1))
+    }
+}
 
 struct Inner {
     nodes: u32,
@@ -179,20 +186,17 @@ struct Inner {
 #[derive(Clone)]
 pub struct Network(Arc<Inner>);
 
-/// How many flows there are for parts of long messages between two processes at most, that of the channel included.
+/// How many flows there are for parts of long messages on a channel between two processes at most, that of all others included.
 pub const WAYS: u32 = 3;
 
-const CHANNELS: usize = Channel::ALL.len();
-const LANES: usize = CHANNELS + WAYS as usize - 1;
-
-/// Returns whose messages a flow with this number has.
-fn channel_of(lane: usize) -> Channel {
-    Channel::ALL.get(lane).copied().unwrap_or(Channel::PointToPoint)
-}
-
-/// Returns the flows of a channel, by their numbers.
-fn lanes_of(channel: Channel) -> impl Iterator<Item = usize> {
-    (0..LANES).filter(move |&lane| channel_of(lane) == channel)
+/// Which flow: those to a process come after each other.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Way {
+    to: Node,
+    from: Node,
+    channel: Channel,
+    /// Not 0 for parts of long messages only.
+    part: u32,
 }
 
 impl Network {
@@ -203,7 +207,7 @@ impl Network {
         let world = World {
             random: Random::new(conditions.seed),
             step: 0,
-            flows: (0..count * count * LANES).map(|_| Flow::default()).collect(),
+            flows: BTreeMap::new(),
             mailboxes: (0..count).map(|_| mailbox()).collect(),
             lost: vec![false; count * count],
             left: vec![false; count],
@@ -231,21 +235,22 @@ impl Network {
 
     /// Returns how many messages one process has sent to another on a channel.
     pub fn messages(&self, from: Node, to: Node, channel: Channel) -> u64 {
-        let world = self.0.world();
-        lanes_of(channel).map(|lane| world.flows[self.0.flow(from, to, lane)].messages).sum()
+        self.sum(|way| (way.from, way.to, way.channel) == (from, to, channel), |flow| flow.messages)
     }
 
     /// Returns how many messages were sent on a channel, by all processes together.
     pub fn all_messages(&self, channel: Channel) -> u64 {
-        let flows = &self.0.world().flows;
-        let is_one = |&(number, _): &(usize, &Flow)| channel_of(number % LANES) == channel;
-        flows.iter().enumerate().filter(is_one).map(|(_, flow)| flow.messages).sum()
+        self.sum(|way| way.channel == channel, |flow| flow.messages)
     }
 
     /// Returns how many bytes of payload one process has sent to another on a channel.
     pub fn bytes(&self, from: Node, to: Node, channel: Channel) -> u64 {
+        self.sum(|way| (way.from, way.to, way.channel) == (from, to, channel), |flow| flow.bytes)
+    }
+
+    fn sum(&self, is_one: impl Fn(&Way) -> bool, number: impl Fn(&Flow) -> u64) -> u64 {
         let world = self.0.world();
-        lanes_of(channel).map(|lane| world.flows[self.0.flow(from, to, lane)].bytes).sum()
+        world.flows.iter().filter(|(way, _)| is_one(way)).map(|(_, flow)| number(flow)).sum()
     }
 
     /// Returns how many steps there were: one per poll.
@@ -256,7 +261,7 @@ impl Network {
     /// Tells whether nothing is under way.
     pub fn is_quiet(&self) -> bool {
         let world = self.0.world();
-        world.flows.iter().all(|flow| flow.queue.is_empty())
+        world.flows.values().all(|flow| flow.queue.is_empty())
             && world.mailboxes.iter().all(|mailbox| mailbox.events.is_empty())
     }
 
@@ -290,10 +295,6 @@ impl Inner {
         (a * self.nodes + b) as usize
     }
 
-    fn flow(&self, from: Node, to: Node, lane: usize) -> usize {
-        self.pair(from, to) * LANES + lane
-    }
-
     fn stir(&self, world: &mut World, node: Node) {
         world.mailboxes[node as usize].stirred = true;
         self.bells[node as usize].notify_all();
@@ -314,9 +315,8 @@ impl Inner {
         }
         for (node, peer) in [(a, b), (b, a)] {
             world.lost[self.pair(node, peer)] = true;
-            for lane in 0..LANES {
-                world.flows[self.flow(node, peer, lane)].queue.clear();
-            }
+            let between = |way: &Way| (way.from, way.to) == (node, peer);
+            world.flows.iter_mut().filter(|(way, _)| between(way)).for_each(|(_, flow)| flow.queue.clear());
             let reason = format!("the connection of node process {node} to {peer} was cut");
             world.mailboxes[node as usize].events.push_back(Event::Lost { peer, reason });
             self.stir(world, node);
@@ -328,7 +328,8 @@ impl Inner {
         world.lost[self.pair(from, to)].then(|| Refusal::Lost { reason: reason() })
     }
 
-    fn enqueue(&self, from: Node, to: Node, lane: usize, header: &[u8], body: Body) -> Result<(), Refusal> {
+    fn enqueue(&self, way: Way, header: &[u8], body: Body) -> Result<(), Refusal> {
+        let Way { from, to, channel, .. } = way;
         assert!(header.len() <= MAX_HEADER && from != to && to < self.nodes, "not a message a device takes");
         let world = &mut *self.world();
         if let Some(refusal) = self.refuse(world, from, to) {
@@ -336,7 +337,7 @@ impl Inner {
         }
         let conditions = &self.conditions;
         let packet = Packet { header: header.into(), body, due: 0, placing: None, placed: 0 };
-        let flow = &world.flows[self.flow(from, to, lane)];
+        let flow = world.flows.entry(way).or_default();
         // A flow that holds nothing takes whatever a caller may send.
         let full = flow.held + packet.cost() > conditions.memory && !flow.queue.is_empty();
         if full || world.random.below(100) < conditions.refused_percent {
@@ -354,11 +355,7 @@ impl Inner {
         {
             // SAFETY: the memory is readable until the sender is told that it may be used again.
             let data = unsafe { core::slice::from_raw_parts(address, bytes as usize) }.to_vec();
-            world.mailboxes[from as usize].events.push_back(Event::Sent {
-                to,
-                channel: channel_of(lane),
-                token,
-            });
+            world.mailboxes[from as usize].events.push_back(Event::Sent { to, channel, token });
             self.stir(world, from);
             Some(Body::Copied(data))
         } else {
@@ -369,7 +366,7 @@ impl Inner {
             Some(body) => Packet { body, ..packet },
             None => packet,
         };
-        let flow = &mut world.flows[self.flow(from, to, lane)];
+        let flow = world.flows.entry(way).or_default();
         flow.held += packet.cost();
         flow.messages += 1;
         flow.bytes += packet.body.bytes();
@@ -378,27 +375,21 @@ impl Inner {
         Ok(())
     }
 
-    /// Picks the sender and flow of the next message that `node` gets something of.
-    fn pick(&self, world: &mut World, node: Node) -> Option<(Node, usize)> {
+    /// Picks the flow of the next message that `node` gets something of.
+    fn pick(&self, world: &mut World, node: Node) -> Option<Way> {
         let now = world.step;
         let is_due = |flow: &Flow| flow.queue.front().is_some_and(|packet| packet.due <= now);
-        let due: Vec<_> = (0..self.nodes)
-            .flat_map(|from| (0..LANES).map(move |lane| (from, lane)))
-            .filter(|&(from, lane)| is_due(&world.flows[self.flow(from, node, lane)]))
-            .collect();
+        let due: Vec<_> =
+            world.flows_to(node).filter(|(_, flow)| is_due(flow)).map(|(way, _)| *way).collect();
         let chosen = world.random.below(due.len() as u64) as usize;
         due.get(chosen).copied()
     }
 
-    fn end(&self, world: &mut World, from: Node, to: Node, lane: usize, packet: &Packet) {
-        let flow = &mut world.flows[self.flow(from, to, lane)];
-        flow.held -= packet.cost();
+    fn end(&self, world: &mut World, way: Way, packet: &Packet) {
+        let Way { from, to, channel, .. } = way;
+        world.flows.entry(way).or_default().held -= packet.cost();
         if let Body::Started { token, .. } = packet.body {
-            world.mailboxes[from as usize].events.push_back(Event::Sent {
-                to,
-                channel: channel_of(lane),
-                token,
-            });
+            world.mailboxes[from as usize].events.push_back(Event::Sent { to, channel, token });
             self.stir(world, from);
         } else if core::mem::take(&mut world.mailboxes[to as usize].refused[from as usize]) {
             self.stir(world, from);
@@ -406,10 +397,11 @@ impl Inner {
     }
 
     /// Goes on with the first message of a flow.
-    fn deliver(&self, from: Node, to: Node, lane: usize, handler: &dyn Handler) {
-        let index = self.flow(from, to, lane);
+    fn deliver(&self, way: Way, handler: &dyn Handler) {
+        let Way { from, to, channel, .. } = way;
         let mut guard = self.world();
-        let Some(mut packet) = guard.flows[index].queue.pop_front() else { return };
+        let first = guard.flows.get_mut(&way).and_then(|flow| flow.queue.pop_front());
+        let Some(mut packet) = first else { return };
         let bytes = packet.body.bytes();
         if packet.placing.is_none() {
             // A copy, as a device reads a stream into its own memory; the sender's memory may go at any time.
@@ -423,18 +415,12 @@ impl Inner {
                 }
             };
             drop(guard);
-            let message = Arriving {
-                from,
-                channel: channel_of(lane),
-                header: &packet.header,
-                bytes,
-                present: &present,
-            };
+            let message = Arriving { from, channel, header: &packet.header, bytes, present: &present };
             let placement = handler.arrive(message);
             guard = self.world();
             match placement {
                 Placement::Taken | Placement::Served => {
-                    return self.leave(&mut guard, from, to, lane, &packet);
+                    return self.leave(&mut guard, way, &packet);
                 }
                 Placement::Memory { address, capacity, token } => {
                     packet.placing = Some((address, capacity, token));
@@ -459,17 +445,17 @@ impl Inner {
         }
         packet.placed += piece;
         if packet.placed < whole {
-            return guard.flows[index].queue.push_front(packet);
+            return guard.flows.entry(way).or_default().queue.push_front(packet);
         }
-        self.leave(&mut guard, from, to, lane, &packet);
+        self.leave(&mut guard, way, &packet);
         drop(guard);
-        handler.placed(from, channel_of(lane), token);
+        handler.placed(from, channel, token);
     }
 
     /// Ends a message unless its connection was lost meanwhile.
-    fn leave(&self, world: &mut World, from: Node, to: Node, lane: usize, packet: &Packet) {
-        if !world.lost[self.pair(from, to)] {
-            self.end(world, from, to, lane, packet);
+    fn leave(&self, world: &mut World, way: Way, packet: &Packet) {
+        if !world.lost[self.pair(way.from, way.to)] {
+            self.end(world, way, packet);
         }
     }
 
@@ -491,9 +477,9 @@ impl Inner {
                     Event::Sent { to, channel, token } => handler.sent(to, channel, token),
                     Event::Lost { peer, reason } => handler.lost(peer, &reason),
                 }
-            } else if awake && let Some((from, lane)) = self.pick(&mut world, node) {
+            } else if awake && let Some(way) = self.pick(&mut world, node) {
                 drop(world);
-                self.deliver(from, node, lane, handler);
+                self.deliver(way, handler);
             } else {
                 break;
             }
@@ -507,6 +493,13 @@ impl Inner {
 struct Simulated {
     inner: Arc<Inner>,
     node: Node,
+}
+
+impl Simulated {
+    /// Returns the flow of a channel to a process.
+    fn way(&self, to: Node, channel: Channel) -> Way {
+        Way { to, from: self.node, channel, part: 0 }
+    }
 }
 
 impl Device for Simulated {
@@ -529,7 +522,7 @@ impl Device for Simulated {
 
     fn send(&self, to: Node, channel: Channel, header: &[u8], payload: &[u8]) -> Result<(), Refusal> {
         assert!(payload.len() <= self.inner.conditions.eager, "a payload longer than the device takes");
-        self.inner.enqueue(self.node, to, channel as usize, header, Body::Copied(payload.into()))
+        self.inner.enqueue(self.way(to, channel), header, Body::Copied(payload.into()))
     }
 
     /// Takes some, by their length.
@@ -537,7 +530,7 @@ impl Device for Simulated {
         let body = || Body::Copied(payload.into());
         payload.len() <= MOST_ANSWER
             && payload.len().is_multiple_of(3)
-            && self.inner.enqueue(self.node, to, channel as usize, header, body()).is_ok()
+            && self.inner.enqueue(self.way(to, channel), header, body()).is_ok()
     }
 
     unsafe fn start(
@@ -549,7 +542,7 @@ impl Device for Simulated {
         bytes: u64,
         token: u64,
     ) -> Result<(), Refusal> {
-        self.inner.enqueue(self.node, to, channel as usize, header, Body::Started { address, bytes, token })
+        self.inner.enqueue(self.way(to, channel), header, Body::Started { address, bytes, token })
     }
 
     fn ways(&self, _peer: Node) -> u32 {
@@ -566,11 +559,8 @@ impl Device for Simulated {
         bytes: u64,
         token: u64,
     ) -> Result<(), Refusal> {
-        let lane = match (channel, (part % self.inner.conditions.ways) as usize) {
-            (Channel::PointToPoint, further @ 1..) => CHANNELS + further - 1,
-            _ => channel as usize,
-        };
-        self.inner.enqueue(self.node, to, lane, header, Body::Started { address, bytes, token })
+        let way = Way { part: part % self.inner.conditions.ways, ..self.way(to, channel) };
+        self.inner.enqueue(way, header, Body::Started { address, bytes, token })
     }
 
     unsafe fn read(&self, peer: Node, address: u64, target: *mut u8, bytes: u64) -> Result<(), Refusal> {
@@ -602,11 +592,9 @@ impl Device for Simulated {
         let (inner, node) = (&*self.inner, self.node as usize);
         let bell = &inner.bells[node];
         let is_quiet = |world: &mut World| {
-            let flows = (0..inner.nodes)
-                .flat_map(|from| (0..LANES).map(move |lane| inner.flow(from, self.node, lane)));
             !world.mailboxes[node].stirred
                 && world.mailboxes[node].events.is_empty()
-                && flows.into_iter().all(|flow| world.flows[flow].queue.is_empty())
+                && world.flows_to(self.node).all(|(_, flow)| flow.queue.is_empty())
         };
         let result = bell.wait_timeout_while(inner.world(), limit, |world| is_quiet(world));
         let (mut world, _) = result.unwrap_or_else(PoisonError::into_inner);
@@ -625,23 +613,24 @@ impl Device for Simulated {
             return None;
         }
         let mut traffic = Traffic::default();
-        let peers = (0..inner.nodes).filter(|&peer| peer != node && !world.lost[inner.pair(node, peer)]);
-        for (peer, lane) in peers.flat_map(|peer| (0..LANES).map(move |lane| (peer, lane))) {
-            let out = &world.flows[inner.flow(node, peer, lane)];
-            let incoming = &world.flows[inner.flow(peer, node, lane)];
+        let is_out = |way: &Way| way.from == node;
+        let own = world.flows.iter().filter(|(way, _)| is_out(way) || way.to == node);
+        for (way, flow) in own.filter(|(way, _)| !world.lost[inner.pair(way.from, way.to)]) {
+            let (peer, is_out) = if is_out(way) { (way.to, true) } else { (way.from, false) };
+            let has_left = world.left[peer as usize];
             // Memory of this process that has not been read, or is being written to.
-            let lends = out.queue.iter().any(|packet| matches!(packet.body, Body::Started { .. }));
-            if lends || incoming.queue.iter().any(|packet| packet.placing.is_some()) {
+            let is_busy = |packet: &Packet| match is_out {
+                true => matches!(packet.body, Body::Started { .. }),
+                // What a peer has sent was there before its end was in order.
+                false => packet.placing.is_some() || has_left,
+            };
+            if flow.queue.iter().any(is_busy) {
                 return None;
             }
-            if world.left[peer as usize] {
-                // What it has sent was there before its end was in order.
-                if !incoming.queue.is_empty() {
-                    return None;
-                }
-            } else {
-                traffic.sent += out.messages;
-                traffic.received += incoming.messages - incoming.queue.len() as u64;
+            match (has_left, is_out) {
+                (true, _) => {}
+                (false, true) => traffic.sent += flow.messages,
+                (false, false) => traffic.received += flow.messages - flow.queue.len() as u64,
             }
         }
         Some(traffic)
@@ -654,12 +643,9 @@ impl Device for Simulated {
     fn outbound(&self) -> Outbound {
         let world = self.inner.world();
         let mut outbound = Outbound::default();
-        for peer in 0..self.inner.nodes {
-            for lane in 0..LANES {
-                let flow = &world.flows[self.inner.flow(self.node, peer, lane)];
-                outbound.messages[channel_of(lane) as usize] += flow.messages;
-                outbound.bytes += flow.bytes;
-            }
+        for (way, flow) in world.flows.iter().filter(|(way, _)| way.from == self.node) {
+            outbound.add(way.channel, flow.messages);
+            outbound.bytes += flow.bytes;
         }
         outbound
     }
@@ -698,10 +684,10 @@ mod tests {
         let devices = network.devices();
         network.cut_at(3, 0, 1);
         for step in 0..3 {
-            assert_eq!(devices[0].send(1, Channel::Collective, b"h", b""), Ok(()), "step {step}");
+            assert_eq!(devices[0].send(1, Channel::COLLECTIVE, b"h", b""), Ok(()), "step {step}");
             devices[1].poll(&Nobody);
         }
-        assert!(matches!(devices[0].send(1, Channel::Collective, b"h", b""), Err(Refusal::Lost { .. })));
+        assert!(matches!(devices[0].send(1, Channel::COLLECTIVE, b"h", b""), Err(Refusal::Lost { .. })));
     }
 
     #[test]
@@ -709,14 +695,14 @@ mod tests {
         let network = Network::new(3, Conditions::calm(5));
         let devices = network.devices();
         for _ in 0..4 {
-            devices[0].send(2, Channel::Collective, b"h", b"abc").expect("room");
+            devices[0].send(2, Channel::COLLECTIVE, b"h", b"abc").expect("room");
         }
-        devices[1].send(2, Channel::PointToPoint, b"h", b"").expect("room");
-        assert_eq!(network.messages(0, 2, Channel::Collective), 4);
-        assert_eq!(network.bytes(0, 2, Channel::Collective), 12);
-        assert_eq!(network.messages(0, 2, Channel::PointToPoint), 0);
-        assert_eq!(network.all_messages(Channel::Collective), 4);
-        assert_eq!(network.all_messages(Channel::PointToPoint), 1);
+        devices[1].send(2, Channel::POINT_TO_POINT, b"h", b"").expect("room");
+        assert_eq!(network.messages(0, 2, Channel::COLLECTIVE), 4);
+        assert_eq!(network.bytes(0, 2, Channel::COLLECTIVE), 12);
+        assert_eq!(network.messages(0, 2, Channel::POINT_TO_POINT), 0);
+        assert_eq!(network.all_messages(Channel::COLLECTIVE), 4);
+        assert_eq!(network.all_messages(Channel::POINT_TO_POINT), 1);
         assert!(!network.is_quiet());
         while !network.is_quiet() {
             devices[2].poll(&Nobody);

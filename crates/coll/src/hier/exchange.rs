@@ -173,7 +173,7 @@ impl Exchange {
             lost: Lock::default(),
             any_lost: AtomicBool::new(false),
         }));
-        nodes.serve(Channel::Collective, exchange);
+        nodes.serve(Channel::COLLECTIVE, exchange);
         exchange
     }
 
@@ -315,15 +315,15 @@ impl Exchange {
         let device = self.nodes.device();
         let header = letter.header.encode();
         match &letter.payload {
-            Payload::None => device.send(letter.to, Channel::Collective, &header, &[]),
-            Payload::Eager(data) => device.send(letter.to, Channel::Collective, &header, data.as_slice()),
+            Payload::None => device.send(letter.to, Channel::COLLECTIVE, &header, &[]),
+            Payload::Eager(data) => device.send(letter.to, Channel::COLLECTIVE, &header, data.as_slice()),
             Payload::Long(token) => {
                 let (address, bytes) = match self.offered.lock().get(token) {
                     Some(offered) => (offered.data.address(), offered.data.len() as u64),
                     None => return Ok(()),
                 };
                 // SAFETY: the data stays in `offered`, unchanged, until `sent` (or the loss of the peer) takes it out.
-                unsafe { device.start(letter.to, Channel::Collective, &header, address, bytes, *token) }
+                unsafe { device.start(letter.to, Channel::COLLECTIVE, &header, address, bytes, *token) }
             }
         }
     }

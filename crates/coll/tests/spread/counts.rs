@@ -17,7 +17,7 @@ fn used(places: &Places) -> u64 {
 }
 
 fn messages(world: &World) -> u64 {
-    world.network.all_messages(Channel::Collective)
+    world.network.all_messages(Channel::COLLECTIVE)
 }
 
 fn case(call: Call, root: u32, count: usize, size: u32, random: &mut Random) -> Case {
@@ -96,7 +96,7 @@ fn node_processes_of_a_host_combine_before_hosts_do() {
         let between = || -> u64 {
             let pairs = (0..nodes).flat_map(|a| (0..nodes).map(move |b| (a, b)));
             let far = pairs.filter(|(a, b)| a % hosts != b % hosts);
-            far.map(|(a, b)| world.network.messages(a, b, Channel::Collective)).sum()
+            far.map(|(a, b)| world.network.messages(a, b, Channel::COLLECTIVE)).sum()
         };
         let rounds = u64::from(hosts.next_power_of_two().trailing_zeros());
         let hosts = u64::from(hosts);
@@ -126,7 +126,7 @@ fn the_shape_of_a_tree_follows_from_the_number_of_node_processes() {
         let root = random.below(u64::from(nodes)) as u32;
         world.run(&teams, &case(Call::Broadcast, root, 1, nodes, &mut random), &mut random);
         let sent = |from: u32| -> u64 {
-            (0..nodes).map(|to| world.network.messages(from, to, Channel::Collective)).sum()
+            (0..nodes).map(|to| world.network.messages(from, to, Channel::COLLECTIVE)).sum()
         };
         let most = (0..nodes).map(sent).max().unwrap();
         let right = match nodes {

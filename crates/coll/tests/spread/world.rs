@@ -37,7 +37,7 @@ impl World {
         let network = Network::new(places.nodes(), conditions);
         let exchanges = (0..places.nodes()).map(|node| {
             let nodes: &'static Nodes = Box::leak(Box::new(Nodes::new(network.device(node), places.clone())));
-            nodes.serve(Channel::PointToPoint, &Nobody);
+            nodes.serve(Channel::POINT_TO_POINT, &Nobody);
             Exchange::serve(nodes, |node| node % hosts)
         });
         Self { exchanges: exchanges.collect(), network, places, is_fast, what, context: Cell::new(1) }

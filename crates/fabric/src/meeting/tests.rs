@@ -33,7 +33,7 @@ fn talk(routes: &[Routes]) {
     for (from, device) in routes.iter().enumerate() {
         for to in (0..count).filter(|&to| to != from) {
             let header = [from as u8, to as u8];
-            device.send(to as Node, Channel::PointToPoint, &header, &[]).expect("room");
+            device.send(to as Node, Channel::POINT_TO_POINT, &header, &[]).expect("room");
         }
     }
     let notes: Vec<Notes> = routes.iter().map(|_| Notes::default()).collect();

@@ -50,6 +50,7 @@ impl Announced {
 
 /// A payload on its way.
 struct Placing {
+    channel: Channel,
     address: *mut u8,
     capacity: u64,
     /// None if the payload is dropped.
@@ -62,8 +63,17 @@ struct Placing {
 #[derive(Default)]
 struct Peer {
     pair: Option<(&'static Pair, *mut u8)>,
-    placing: [Option<Placing>; 2],
+    /// One of a channel.
+    placing: Vec<Placing>,
     lost: bool,
+}
+
+impl Peer {
+    /// Tells whether a payload of a channel is on its way.
+    #[inline]
+    fn is_placing(&self, channel: Channel) -> bool {
+        !self.placing.is_empty() && self.placing.iter().any(|placing| placing.channel == channel)
+    }
 }
 
 /// Where the bytes of a message lie, and who is told when they are let go of.
@@ -158,7 +168,7 @@ impl Incoming {
 
     /// Tells whether no payload is being placed.
     pub fn rests(&self) -> bool {
-        let rests = |peer: &Peer| peer.lost || peer.placing.iter().all(Option::is_none);
+        let rests = |peer: &Peer| peer.lost || peer.placing.is_empty();
         self.peers.iter().all(rests)
     }
 
@@ -188,7 +198,7 @@ impl Incoming {
     /// Makes a peer lost. Returns whether it was before.
     pub fn lose(&mut self, peer: Node) -> bool {
         let peer = &mut self.peers[peer as usize];
-        peer.placing = [None, None];
+        peer.placing.clear();
         core::mem::replace(&mut peer.lost, true)
     }
 
@@ -265,7 +275,7 @@ impl Incoming {
         map: &Map,
         announced: &Announced,
         from: Node,
-        mark: u16,
+        mark: u32,
         line: &Payload,
         handler: &dyn Handler,
     ) -> Result<(), &'static str> {
@@ -294,7 +304,7 @@ fn deliver(
     map: &Map,
     peer: &mut Peer,
     from: Node,
-    mark: u16,
+    mark: u32,
     line: &Payload,
     source: &Source<'_>,
     handler: &dyn Handler,
@@ -331,7 +341,7 @@ fn deliver_lines(
     pair: &Pair,
     peer: &Peer,
     from: Node,
-    mark: u16,
+    mark: u32,
     first: &Payload,
     handler: &dyn Handler,
 ) -> Result<(Found, u32), &'static str> {
@@ -339,7 +349,7 @@ fn deliver_lines(
     let payload = usize::try_from(first[1]).unwrap_or(usize::MAX);
     let lines = (header <= MAX_HEADER).then(|| wire::lines_for(header, payload)).flatten();
     let lines = lines.ok_or("it sent lengths that make no sense")?;
-    if peer.placing[channel as usize].is_some() {
+    if peer.is_placing(channel) {
         return Err("it began a message before the last one was over");
     }
     // Written as far as it is read.
@@ -368,7 +378,7 @@ fn deliver_bytes(
     map: &Map,
     peer: &mut Peer,
     from: Node,
-    mark: u16,
+    mark: u32,
     line: &Payload,
     source: &Source<'_>,
     handler: &dyn Handler,
@@ -414,27 +424,26 @@ fn deliver_bytes(
         let outer = core::slice::from_raw_parts(address.cast_const(), outside);
         (outer, core::slice::from_raw_parts(address.add(outside).cast_const(), bytes as usize))
     };
-    let slot = &mut peer.placing[channel as usize];
     if kind != wire::MORE {
         // They come while the handler finds out where they go.
         present.chunks(64).take(FETCHED).for_each(|line| weft_sync::prefetch::for_reading(&line[0]));
         let all = if kind == wire::BEGIN { line[2] } else { bytes };
-        if slot.is_some() || bytes > all {
+        if peer.is_placing(channel) || bytes > all {
             return Err("it began a message before the last one was over");
         }
         let header =
             if outside == 0 { &wire::bytes_of(line, first_word)[..header] } else { &outer[..header] };
         let message = Arriving { from, channel, header, bytes: all, present };
-        *slot = Some(match handler.arrive(message) {
-            Placement::Taken | Placement::Served => {
-                Placing { address: core::ptr::null_mut(), capacity: 0, token: None, all, done: 0 }
-            }
-            Placement::Memory { address, capacity, token } => {
-                Placing { address, capacity, token: Some(token), all, done: 0 }
-            }
-        });
+        let (address, capacity, token) = match handler.arrive(message) {
+            Placement::Taken | Placement::Served => (core::ptr::null_mut(), 0, None),
+            Placement::Memory { address, capacity, token } => (address, capacity, Some(token)),
+        };
+        peer.placing.push(Placing { channel, address, capacity, token, all, done: 0 });
     }
-    let placing = slot.as_mut().ok_or("it went on with a message that has not begun")?;
+    // What has just begun is the last one.
+    let slot = peer.placing.iter().rposition(|placing| placing.channel == channel);
+    let slot = slot.ok_or("it went on with a message that has not begun")?;
+    let placing = &mut peer.placing[slot];
     if bytes > placing.all - placing.done {
         return Err("it sent more than it had said");
     }
@@ -447,9 +456,10 @@ fn deliver_bytes(
         }
     }
     placing.done += bytes;
+    let (is_whole, token) = (placing.done == placing.all, placing.token);
     match *source {
         Source::Pair(..) if is_aboard => {
-            if placing.done == placing.all {
+            if is_whole {
                 map.shuttles.arrive(from);
             }
         }
@@ -458,10 +468,11 @@ fn deliver_bytes(
         }
         Source::Mailbox => map.block(from, place as u32).used.store(0, Ordering::Release),
     }
-    if placing.done == placing.all
-        && let Some(Placing { token: Some(token), .. }) = slot.take()
-    {
-        handler.placed(from, channel, token);
+    if is_whole {
+        peer.placing.swap_remove(slot);
+        if let Some(token) = token {
+            handler.placed(from, channel, token);
+        }
     }
     Ok(Found::Something)
 }

@@ -16,6 +16,7 @@ use super::shared::{Area, BlockHead, Header, Pair};
 
 /// The most node processes on a host.
 pub(crate) const MAX_NODES: u32 = 4096;
+const _: () = assert!(MAX_NODES <= weft_sync::mailbox::PRODUCERS as u32);
 /// What everything begins at a multiple of.
 const PAGE: u64 = 4096;
 

@@ -104,7 +104,10 @@ pub(crate) struct Outgoing {
     next: u64,
     known: u64,
     pub passing: Passing,
-    streams: [VecDeque<Stream>; 2],
+    /// Started messages, by channel, of channels that have had some.
+    streams: Vec<(Channel, VecDeque<Stream>)>,
+    /// How many of them there are.
+    started: usize,
     /// Tokens whose bytes are all out.
     done: Vec<(Channel, u64)>,
     /// In the list of those that [`Outgoing::go_on`] is called for.
@@ -132,13 +135,20 @@ impl Outgoing {
             next: 0,
             known: 0,
             passing: Passing::default(),
-            streams: [VecDeque::new(), VecDeque::new()],
+            streams: Vec::new(),
+            started: 0,
             done: Vec::new(),
             listed: false,
             refused: false,
             missed_at: (0, 0),
             lost: false,
         }
+    }
+
+    /// Tells whether no started message holds back what follows on a channel.
+    #[inline]
+    fn is_clear(&self, channel: Channel) -> bool {
+        self.started == 0 || self.streams.iter().all(|(other, queue)| *other != channel || queue.is_empty())
     }
 
     /// Sends a message. Returns false if there is no room. `heard` counts what has been delivered to this process.
@@ -155,7 +165,7 @@ impl Outgoing {
         let answers = core::mem::replace(&mut self.heard, heard) != heard;
         if let Some(pair) = self.pair
             && wire::fits(header.len(), payload.len())
-            && self.streams[channel as usize].is_empty()
+            && self.is_clear(channel)
         {
             let mark = wire::short(channel, header.len(), payload.len());
             // SAFETY: the lock around this makes the caller the only producer.
@@ -165,7 +175,7 @@ impl Outgoing {
         }
         if let Some(pair) = self.pair
             && let Some(lines) = wire::lines_for(header.len(), payload.len())
-            && self.streams[channel as usize].is_empty()
+            && self.is_clear(channel)
         {
             let mark = wire::in_lines(channel, header.len(), lines);
             // SAFETY: `self` holds the lock of the pair's producers.
@@ -193,8 +203,7 @@ impl Outgoing {
         payload: &[u8],
     ) -> bool {
         self.ask_for_pair(map);
-        let is_next =
-            self.streams[channel as usize].is_empty() && wire::header_fits(wire::BEGIN, header.len());
+        let is_next = self.is_clear(channel) && wire::header_fits(wire::BEGIN, header.len());
         is_next && self.send_parts(map, blocks, channel, header, payload, false)
     }
 
@@ -255,9 +264,9 @@ impl Outgoing {
         payload: &[u8],
         answers: bool,
     ) -> bool {
-        if self.streams[channel as usize].is_empty() {
+        if self.is_clear(channel) {
             self.ask_for_pair(map);
-            if channel == Channel::PointToPoint
+            if channel.comes_in_parts()
                 && payload.len() as u64 > Shape::PART
                 && wire::header_fits(wire::BEGIN, header.len())
                 && self.send_parts(map, blocks, channel, header, payload, true)
@@ -317,7 +326,11 @@ impl Outgoing {
         bytes: u64,
         token: u64,
     ) -> bool {
-        let queue = &mut self.streams[channel as usize];
+        let place = self.streams.iter().position(|(other, _)| *other == channel).unwrap_or_else(|| {
+            self.streams.push((channel, VecDeque::new()));
+            self.streams.len() - 1
+        });
+        let queue = &mut self.streams[place].1;
         if queue.len() == QUEUE {
             self.refused = true;
             return false;
@@ -325,16 +338,17 @@ impl Outgoing {
         let mut kept = ([0; MAX_HEADER], header.len());
         kept.0[..header.len()].copy_from_slice(header);
         queue.push_back(Stream { header: kept, address, bytes, done: 0, begun: false, aboard: false, token });
+        self.started += 1;
         self.ask_for_pair(map);
-        self.pump(map, blocks, channel);
+        self.pump(map, blocks, place);
         true
     }
 
     /// Sends what waits for room, and takes the tokens of what is out.
     pub fn go_on(&mut self, map: &Map, blocks: &Blocks, tokens: &mut Vec<(Node, Channel, u64)>) -> bool {
         let mut moved = false;
-        for channel in Channel::ALL {
-            moved |= self.pump(map, blocks, channel);
+        for place in 0..self.streams.len() {
+            moved |= self.pump(map, blocks, place);
         }
         tokens.extend(self.done.drain(..).map(|(channel, token)| (self.to, channel, token)));
         if self.refused && self.has_room_again() {
@@ -346,7 +360,7 @@ impl Outgoing {
 
     /// Tells whether there is something left that only [`Outgoing::go_on`] does.
     pub fn is_waiting(&self) -> bool {
-        self.refused || !self.done.is_empty() || self.streams.iter().any(|queue| !queue.is_empty())
+        self.refused || !self.done.is_empty() || self.started > 0
     }
 
     /// Tells whether [`Outgoing::go_on`] would do something now.
@@ -364,7 +378,8 @@ impl Outgoing {
         self.lost = true;
         self.refused = false;
         self.done.clear();
-        self.streams.iter_mut().for_each(VecDeque::clear);
+        self.streams.clear();
+        self.started = 0;
     }
 
     fn has_room_again(&self) -> bool {
@@ -399,7 +414,7 @@ impl Outgoing {
 
     fn announce(&mut self, map: &Map) {
         let Some(index) = self.claimed else { return };
-        let mark = wire::long(wire::MORE, Channel::PointToPoint, 0);
+        let mark = wire::long(wire::MORE, Channel::POINT_TO_POINT, 0);
         let mailbox = &map.area(self.to).mailbox;
         if mailbox.push(map.node as u16, mark, |line| (line[0], line[1]) = (u64::from(index), 0)) {
             self.claimed = None;
@@ -409,7 +424,7 @@ impl Outgoing {
     }
 
     /// Puts a message into the pair's ring or the peer's mailbox.
-    fn push(&mut self, map: &Map, mark: u16, fill: impl FnOnce(&mut weft_sync::ring::Payload)) -> bool {
+    fn push(&mut self, map: &Map, mark: u32, fill: impl FnOnce(&mut weft_sync::ring::Payload)) -> bool {
         match self.pair {
             // SAFETY: the lock around this makes the caller the only producer.
             Some(pair) => unsafe { pair.lines.push_marked(mark, fill) },
@@ -471,7 +486,7 @@ impl Outgoing {
         &mut self,
         map: &Map,
         blocks: &Blocks,
-        kind: u16,
+        kind: u32,
         channel: Channel,
         header: &[u8],
         address: *const u8,
@@ -524,10 +539,11 @@ impl Outgoing {
         pushed
     }
 
-    /// Sends of what was started on a channel as much as there is room for. Returns whether it was anything.
-    fn pump(&mut self, map: &Map, blocks: &Blocks, channel: Channel) -> bool {
+    /// Sends of what was started on the channel with that place as much as there is room for. Returns whether it was anything.
+    fn pump(&mut self, map: &Map, blocks: &Blocks, place: usize) -> bool {
         let mut moved = false;
-        while let Some(mut stream) = self.streams[channel as usize].pop_front() {
+        let channel = self.streams[place].0;
+        while let Some(mut stream) = self.streams[place].1.pop_front() {
             let chunk = map.shape.chunk(self.pair.is_some(), stream.bytes);
             if !stream.begun
                 && !stream.aboard
@@ -566,9 +582,10 @@ impl Outgoing {
                 }
             };
             if finished {
+                self.started -= 1;
                 self.done.push((channel, stream.token));
             } else {
-                self.streams[channel as usize].push_front(stream);
+                self.streams[place].1.push_front(stream);
                 break;
             }
         }

@@ -8,7 +8,7 @@ use weft_sync::{Bell, CachePadded, Mailbox, Ring};
 /// The first word of every segment.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"weft-seg");
 /// Counts with every change of what is in the segment.
-pub(crate) const VERSION: u32 = 6;
+pub(crate) const VERSION: u32 = 7;
 /// Messages in the ring of a pair.
 pub(crate) const LINES: usize = 128;
 /// Messages in a mailbox.

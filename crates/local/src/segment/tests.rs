@@ -93,7 +93,7 @@ fn all_polls_are_counted() {
     let [first, second] = &devices[..] else { unreachable!() };
     let before = first.polls().expect("counted");
     first.poll(&Nobody);
-    second.send(0, Channel::PointToPoint, b"header", b"").expect("room");
+    second.send(0, Channel::POINT_TO_POINT, b"header", b"").expect("room");
     first.poll(&Nobody);
     first.poll(&Nobody);
     assert_eq!(first.polls(), Some(before.wrapping_add(3)), "whether something was there or not");
@@ -106,7 +106,7 @@ fn a_poll_does_not_wait_for_who_sends() {
     let devices = attach_all(2, Options::default());
     let [first, second] = &devices[..] else { unreachable!() };
     let payload = vec![0; first.capabilities(1).eager];
-    while first.send(1, Channel::PointToPoint, b"header", &payload).is_ok() {}
+    while first.send(1, Channel::POINT_TO_POINT, b"header", &payload).is_ok() {}
     while second.poll(&Nobody) {}
     std::thread::scope(|scope| {
         let sending = first.hold_sending_to(1);
@@ -130,10 +130,10 @@ fn a_long_message_leaves_room_for_short_ones() {
     let (long, short) = (vec![1; 4 << 20], vec![2; first.capabilities(1).eager]);
     // SAFETY: the data stays until the end.
     let started =
-        unsafe { first.start(1, Channel::PointToPoint, b"long", long.as_ptr(), long.len() as u64, 7) };
+        unsafe { first.start(1, Channel::POINT_TO_POINT, b"long", long.as_ptr(), long.len() as u64, 7) };
     started.expect("room for the first part");
     for _ in 0..8 {
-        first.send(1, Channel::Collective, b"short", &short).expect("room beside a long message");
+        first.send(1, Channel::COLLECTIVE, b"short", &short).expect("room beside a long message");
     }
     let mut polls = 0;
     while first.poll(&Nobody) | second.poll(&Nobody) {
@@ -158,14 +158,14 @@ fn an_answer_goes_in_the_shuttle_that_brought_the_message() {
         if length > side.capabilities(to as Node).eager {
             // SAFETY: the data stays until the end.
             unsafe {
-                side.start(to as Node, Channel::PointToPoint, b"head", message.as_ptr(), length as u64, 7)
+                side.start(to as Node, Channel::POINT_TO_POINT, b"head", message.as_ptr(), length as u64, 7)
             }
             .unwrap();
         } else {
-            side.send(to as Node, Channel::PointToPoint, b"head", &message).unwrap();
+            side.send(to as Node, Channel::POINT_TO_POINT, b"head", &message).unwrap();
         }
         assert_eq!(at(), [false, false], "{length} bytes are on their way");
-        side.send(to as Node, Channel::Collective, b"head", &other).unwrap();
+        side.send(to as Node, Channel::COLLECTIVE, b"head", &other).unwrap();
         while devices[to].poll(&collectors[to]) | devices[from].poll(&collectors[from]) {}
         assert_eq!(at(), [to == 0, to == 1], "{length} bytes have arrived");
         let mut both = [arrived(to).unwrap(), arrived(to).unwrap()];
@@ -174,10 +174,10 @@ fn an_answer_goes_in_the_shuttle_that_brought_the_message() {
     }
     let long = vec![1; (512 << 10) + 1];
     // SAFETY: the data stays until the end.
-    unsafe { devices[0].start(1, Channel::PointToPoint, b"head", long.as_ptr(), long.len() as u64, 7) }
+    unsafe { devices[0].start(1, Channel::POINT_TO_POINT, b"head", long.as_ptr(), long.len() as u64, 7) }
         .unwrap();
     assert_eq!(at(), [true, false], "it would not fit");
-    assert!(!devices[0].answer(1, Channel::Collective, b"head", &long), "it would not fit");
+    assert!(!devices[0].answer(1, Channel::COLLECTIVE, b"head", &long), "it would not fit");
     while devices[0].poll(&collectors[0]) | devices[1].poll(&collectors[1]) {}
     assert!(*arrived(1).unwrap() == *long);
 }
@@ -188,7 +188,8 @@ fn a_long_answer_is_sent_at_once_if_the_shuttle_is_here() {
     let devices = attach_all(2, Options { cross_memory: CrossMemory::Never, ..Options::default() });
     let collectors = [Collector::default(), Collector::default()];
     let long = vec![7; devices[0].capabilities(1).eager + 300];
-    let answer = |from: usize| devices[from].answer(1 - from as Node, Channel::PointToPoint, b"head", &long);
+    let answer =
+        |from: usize| devices[from].answer(1 - from as Node, Channel::POINT_TO_POINT, b"head", &long);
     assert!(!answer(1), "the shuttle is at the other process");
     for from in [0, 1, 0] {
         assert!(answer(from));
@@ -200,7 +201,7 @@ fn a_long_answer_is_sent_at_once_if_the_shuttle_is_here() {
     // What was started before goes before.
     let most = vec![8; 4 << 20];
     // SAFETY: the data stays until the end.
-    unsafe { devices[1].start(0, Channel::PointToPoint, b"head", most.as_ptr(), most.len() as u64, 7) }
+    unsafe { devices[1].start(0, Channel::POINT_TO_POINT, b"head", most.as_ptr(), most.len() as u64, 7) }
         .unwrap();
     assert!(!answer(1));
 }
@@ -218,7 +219,7 @@ fn who_lingers_sees_what_arrives() {
         for before in [0, 1, 8, 15] {
             let vain = nodes.linger(before);
             assert_eq!(vain, if is_crowded { before + 1 } else { (before / 8 + 1) * 8 }, "nothing is there");
-            other.send(0, Channel::PointToPoint, b"header", b"payload").unwrap();
+            other.send(0, Channel::POINT_TO_POINT, b"header", b"payload").unwrap();
             assert_eq!(nodes.linger(before), before + 1);
             while nodes.poll() {}
         }
@@ -255,7 +256,7 @@ fn who_talks_a_lot_gets_a_pair_in_between() {
     let keeper = Keeper::default();
     for number in 0..300u32 {
         let payload = vec![1; number as usize % 100];
-        while devices[0].send(39, Channel::PointToPoint, &number.to_le_bytes(), &payload).is_err() {
+        while devices[0].send(39, Channel::POINT_TO_POINT, &number.to_le_bytes(), &payload).is_err() {
             devices[39].poll(&keeper);
         }
     }
@@ -316,13 +317,13 @@ fn what_follows_an_awaited_message_waits_and_all_sources_have_their_turn() {
     // Everybody gets a pair.
     let keeper = Keeper::default();
     for sender in &devices[1..] {
-        sender.send(0, Channel::PointToPoint, b"hello", &[]).unwrap();
+        sender.send(0, Channel::POINT_TO_POINT, b"hello", &[]).unwrap();
     }
     while devices[0].poll(&keeper) {}
     for number in 0..3 {
         for sender in &devices[1..] {
             let payload = vec![0; if number == 1 { 100 } else { 8 }];
-            sender.send(0, Channel::PointToPoint, &[number], &payload).unwrap();
+            sender.send(0, Channel::POINT_TO_POINT, &[number], &payload).unwrap();
         }
     }
     let waiter = Waiter::default();
@@ -374,7 +375,7 @@ fn processes_pass_a_number_around() {
         let send = |number: u64| {
             // Lengths of all kinds: in the line, behind the pair.
             let payload = vec![7; (number * 37 % 3000) as usize];
-            while device.send(next, Channel::Collective, &number.to_le_bytes(), &payload).is_err() {
+            while device.send(next, Channel::COLLECTIVE, &number.to_le_bytes(), &payload).is_err() {
                 device.poll(&keeper);
             }
         };
@@ -421,7 +422,7 @@ fn the_death_of_a_process_is_told_after_what_it_sent() {
         child(|| {
             let device = SegmentDevice::attach(fd, 1).unwrap();
             for number in 0..50u32 {
-                device.send(0, Channel::PointToPoint, &number.to_le_bytes(), b"last words").unwrap();
+                device.send(0, Channel::POINT_TO_POINT, &number.to_le_bytes(), b"last words").unwrap();
             }
             // SAFETY: no preconditions; the default action ends the process.
             unsafe { libc::raise(libc::SIGKILL) };
@@ -439,7 +440,7 @@ fn the_death_of_a_process_is_told_after_what_it_sent() {
     let lost = keeper.lost.lock().unwrap();
     assert_eq!(lost.len(), 1);
     assert!(lost[0].0 == 1 && lost[0].1.contains("node process 1"), "{lost:?}");
-    assert!(matches!(first.send(1, Channel::Collective, b"", b""), Err(Refusal::Lost { .. })));
+    assert!(matches!(first.send(1, Channel::COLLECTIVE, b"", b""), Err(Refusal::Lost { .. })));
 }
 
 #[test]
@@ -448,7 +449,7 @@ fn who_leaves_is_not_lost() {
     let first = SegmentDevice::attach(fd.try_clone().unwrap(), 0).unwrap();
     let other = child(|| {
         let device = SegmentDevice::attach(fd.try_clone().unwrap(), 1).unwrap();
-        device.send(0, Channel::PointToPoint, b"bye", b"").unwrap();
+        device.send(0, Channel::POINT_TO_POINT, b"bye", b"").unwrap();
         device.leave();
         true
     });
@@ -531,7 +532,7 @@ proptest! {
             let (value, length) = (number as u8, if kind == 0 { length } else { length % 1500 });
             if kind < 2 {
                 let other = 1 - side;
-                if devices[side].send(other as Node, Channel::PointToPoint, b"head", &vec![value; length]).is_ok() {
+                if devices[side].send(other as Node, Channel::POINT_TO_POINT, b"head", &vec![value; length]).is_ok() {
                     expected[other].push_back((length, value));
                 }
             } else {
@@ -553,7 +554,7 @@ proptest! {
         let handler = Careless(Mutex::new(vec![0; 64]));
         for number in 0..before {
             let payload = vec![3; number as usize * 100];
-            let _ = devices[0].send(1, Channel::PointToPoint, &[1; 20], &payload);
+            let _ = devices[0].send(1, Channel::POINT_TO_POINT, &[1; 20], &payload);
         }
         devices[1].poll(&handler);
         let memory = Mapping::of(fd.as_fd()).unwrap();
@@ -573,7 +574,7 @@ proptest! {
             unsafe { (*memory.address().add(offset as usize).cast::<std::sync::atomic::AtomicU64>()).store(value, std::sync::atomic::Ordering::Relaxed) };
             for device in &devices {
                 device.poll(&handler);
-                let _ = device.send(1 - device.node(), Channel::Collective, &[2; 8], &[5; 100]);
+                let _ = device.send(1 - device.node(), Channel::COLLECTIVE, &[2; 8], &[5; 100]);
             }
         }
     }

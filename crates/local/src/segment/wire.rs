@@ -11,34 +11,41 @@
 //! to a multiple of 8, and the payload, as in one piece.
 //!
 //! A header that does not fit lies before the bytes, padded to a multiple of 8. The place is a position in the bytes of a
-//! pair, or in the shuttle if it is [`ABOARD`], or the number of a block. The mark is kind (2 bits), channel (1), length of the header (7 bits, or 6 and the
-//! length of the payload); that of a message in lines also holds how many they are. In a mailbox a `MORE` on no bytes announces
+//! pair, or in the shuttle if it is [`ABOARD`], or the number of a block. The mark is, from the lowest bit, kind (2 bits), length of the header (7), and channel (8, from
+//! bit 16 on); that of a short message holds the length of the payload between (6), that of a message in lines how many they are. In a mailbox a `MORE` on no bytes announces
 //! a pair, whose index is the place.
 #![allow(unsafe_code)] // Copies by address.
 
 use weft_sync::ring::{PAYLOAD, Payload};
 use weft_transport::Channel;
 
-pub(crate) const SHORT: u16 = 0;
-pub(crate) const WHOLE: u16 = 1;
-pub(crate) const BEGIN: u16 = 2;
-pub(crate) const MORE: u16 = 3;
+pub(crate) const SHORT: u32 = 0;
+pub(crate) const WHOLE: u32 = 1;
+pub(crate) const BEGIN: u32 = 2;
+pub(crate) const MORE: u32 = 3;
+
+/// Where the length of the header begins in a mark.
+const HEADER: u32 = 2;
+/// Where the length of a short payload, or the number of lines, begins.
+const COUNT: u32 = 9;
+/// Where the channel begins.
+const CHANNEL: u32 = 16;
 
 /// Returns the kind of a mark.
 #[inline]
-pub(crate) fn kind(mark: u16) -> u16 {
+pub(crate) fn kind(mark: u32) -> u32 {
     mark & 3
 }
 
 /// Returns the channel of a mark.
 #[inline]
-pub(crate) fn channel(mark: u16) -> Channel {
-    if mark & 4 == 0 { Channel::PointToPoint } else { Channel::Collective }
+pub(crate) fn channel(mark: u32) -> Channel {
+    Channel::new((mark >> CHANNEL) as u8)
 }
 
 #[inline]
-fn channel_bit(channel: Channel) -> u16 {
-    (channel as u16) << 2
+fn channel_bits(channel: Channel) -> u32 {
+    u32::from(channel.number()) << CHANNEL
 }
 
 /// In a place: it is one in the shuttle.
@@ -100,50 +107,50 @@ pub(crate) fn fill_line(line: u32, to: &mut Payload, header: &[u8], payload: &[u
 
 /// Returns the mark of a message whose line holds all of it.
 #[inline]
-pub(crate) fn short(channel: Channel, header: usize, payload: usize) -> u16 {
-    SHORT | channel_bit(channel) | (header as u16) << 3 | (payload as u16) << 9
+pub(crate) fn short(channel: Channel, header: usize, payload: usize) -> u32 {
+    SHORT | channel_bits(channel) | (header as u32) << HEADER | (payload as u32) << COUNT
 }
 
 /// Returns the lengths of header and payload in a short mark, if they fit.
 #[inline]
-pub(crate) fn short_lengths(mark: u16) -> Option<(usize, usize)> {
-    let (header, payload) = (usize::from(mark >> 3 & 63), usize::from(mark >> 9 & 63));
+pub(crate) fn short_lengths(mark: u32) -> Option<(usize, usize)> {
+    let (header, payload) = (header_length(mark), (mark >> COUNT & 63) as usize);
     fits(header, payload).then_some((header, payload))
 }
 
 /// Returns the mark of another kind.
 #[inline]
-pub(crate) fn long(kind: u16, channel: Channel, header: usize) -> u16 {
-    kind | channel_bit(channel) | (header as u16) << 3
+pub(crate) fn long(kind: u32, channel: Channel, header: usize) -> u32 {
+    kind | channel_bits(channel) | (header as u32) << HEADER
 }
 
 /// Returns the mark of a message that lies in so many lines.
 #[inline]
-pub(crate) fn in_lines(channel: Channel, header: usize, lines: u32) -> u16 {
-    long(WHOLE, channel, header) | (lines as u16) << 10
+pub(crate) fn in_lines(channel: Channel, header: usize, lines: u32) -> u32 {
+    long(WHOLE, channel, header) | lines << COUNT
 }
 
 /// Returns how many lines a message lies in, as its mark says: a hint, for its first line tells, too.
 #[inline]
-pub(crate) fn lines_hint(mark: u16) -> u32 {
-    if kind(mark) == WHOLE { u32::from(mark >> 10) } else { 0 }
+pub(crate) fn lines_hint(mark: u32) -> u32 {
+    if kind(mark) == WHOLE { mark >> COUNT & 63 } else { 0 }
 }
 
 /// Returns the length of the header in such a mark.
 #[inline]
-pub(crate) fn header_length(mark: u16) -> usize {
-    usize::from(mark >> 3 & 127)
+pub(crate) fn header_length(mark: u32) -> usize {
+    (mark >> HEADER & 127) as usize
 }
 
 /// Returns how many words of a line come before the header.
 #[inline]
-pub(crate) fn words_before_header(kind: u16) -> usize {
+pub(crate) fn words_before_header(kind: u32) -> usize {
     if kind == BEGIN { 3 } else { 2 }
 }
 
 /// Tells whether the header fits into the line beside the words of that kind.
 #[inline]
-pub(crate) fn header_fits(kind: u16, header: usize) -> bool {
+pub(crate) fn header_fits(kind: u32, header: usize) -> bool {
     words_before_header(kind) * 8 + header <= PAYLOAD
 }
 
@@ -203,12 +210,12 @@ mod tests {
 
     #[test]
     fn marks_say_what_was_put_in() {
-        for channel_ in Channel::ALL {
+        for channel_ in (0..=u8::MAX).map(Channel::new) {
             for header in 0..=64 {
                 for payload in 0..=PAYLOAD {
                     if fits(header, payload) {
                         let mark = short(channel_, header, payload);
-                        assert_eq!((kind(mark), channel(mark)), (SHORT, channel_));
+                        assert_eq!((kind(mark), channel(mark), mark >> 24), (SHORT, channel_, 0));
                         assert_eq!(short_lengths(mark), Some((header, payload)));
                     }
                 }

@@ -59,10 +59,10 @@ impl TcpDevice {
         }
         let done = core::mem::take(&mut *self.done.lock());
         self.pending.fetch_sub(done.len() as u32, Ordering::SeqCst);
-        for &(to, lane, token) in &done {
+        for &(to, channel, token) in &done {
             // What belongs to a lost peer is over with the report of the loss, which may have been.
             if !self.is_lost(to) {
-                handler.sent(to, lane.channel(), token);
+                handler.sent(to, channel, token);
             }
         }
         let losses = core::mem::take(&mut *self.losses.lock());

@@ -13,7 +13,7 @@ pub use listening::Listener;
 use crate::config::NetConfig;
 use crate::door::Door;
 use crate::frame::{HEAD, Kind};
-use crate::lane::{FURTHER, Lane, Pair};
+use crate::lane::{Lane, Pair};
 use crate::link::{BULK, Item, Link, Stage, TOGETHER, send_short};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use rustix::event::{PollFd, PollFlags, epoll, poll};
@@ -60,9 +60,9 @@ const HALF: u64 = 3 << 32;
 
 struct Peer {
     addresses: Vec<SocketAddr>,
-    /// Those of the channels, and those for parts of long messages, if there are any.
+    /// Those that every job uses, and the others, if there are any.
     links: [CachePadded<Link>; Channel::ALL.len()],
-    further: OnceLock<Box<[CachePadded<Link>; FURTHER]>>,
+    further: OnceLock<Box<[CachePadded<Link>; Lane::COUNT - Channel::ALL.len()]>>,
     /// Places of the addresses that are reached through interfaces of their own. Lanes take them in turn.
     roads: Box<[usize]>,
     /// Over how many connections a long message goes.
@@ -74,11 +74,11 @@ struct Peer {
 }
 
 impl Peer {
+    #[inline]
     fn link(&self, lane: Lane) -> &Link {
-        let channels = self.links.len();
-        match lane.number() {
-            number if number < channels => &self.links[number],
-            number => &self.further.get_or_init(Box::default)[number - channels],
+        match self.links.get(lane.number()) {
+            Some(link) => link,
+            None => &self.further.get_or_init(Box::default)[lane.number() - self.links.len()],
         }
     }
 }
@@ -98,7 +98,7 @@ pub struct TcpDevice {
     /// Node processes here outnumber the cores.
     is_crowded: bool,
     /// What is sent and not reported.
-    done: Lock<Vec<(Node, Lane, u64)>>,
+    done: Lock<Vec<(Node, Channel, u64)>>,
     /// Peers whose loss is not reported.
     losses: Lock<Vec<Node>>,
     /// Held by who reports.
@@ -391,16 +391,17 @@ impl Device for TcpDevice {
     fn send(&self, to: Node, channel: Channel, header: &[u8], payload: &[u8]) -> Result<(), Refusal> {
         self.check(header, payload);
         let peer = self.peer(to)?;
-        let link = &peer.links[channel as usize];
+        let link = peer.link(channel.into());
         if let Some(socket) = self.claim(peer, link, payload.len() >= BULK)? {
             let taking = link.take_up(payload.len());
-            let (sent, all) = send_short(socket, header, payload);
+            let (sent, all) = send_short(socket, channel, header, payload);
             drop(taking);
-            let rest = |sent| (sent < all).then(|| Item::copy(Kind::Short, header, payload, sent));
-            self.settle(to, channel.into(), link, (1, payload.len() as u64), sent.map(rest));
+            let rest = |sent| (sent < all).then(|| Item::copy(Kind::Short, channel, header, payload, sent));
+            self.settle(to, channel, link, (1, payload.len() as u64), sent.map(rest));
         } else {
             let cost = (HEAD + header.len() + payload.len(), payload.len() as u64);
-            self.queue(to, channel.into(), peer, || Item::copy(Kind::Short, header, payload, 0), cost)?;
+            let item = || Item::copy(Kind::Short, channel, header, payload, 0);
+            self.queue(to, channel.into(), peer, channel, item, cost)?;
         }
         Ok(())
     }
@@ -419,7 +420,7 @@ impl Device for TcpDevice {
         token: u64,
     ) -> Result<(), Refusal> {
         // SAFETY: the caller's promise.
-        unsafe { self.start_on(channel.into(), to, header, address, bytes, token) }
+        unsafe { self.start_on(channel.into(), to, channel, header, address, bytes, token) }
     }
 
     fn ways(&self, peer: Node) -> u32 {
@@ -436,12 +437,9 @@ impl Device for TcpDevice {
         bytes: u64,
         token: u64,
     ) -> Result<(), Refusal> {
-        let lane = match channel {
-            Channel::PointToPoint => Lane::of_part(part % self.ways(to)),
-            Channel::Collective => channel.into(),
-        };
+        let lane = Lane::of_part(channel, part % self.ways(to));
         // SAFETY: the caller's promise.
-        unsafe { self.start_on(lane, to, header, address, bytes, token) }
+        unsafe { self.start_on(lane, to, channel, header, address, bytes, token) }
     }
 
     unsafe fn read(&self, _peer: Node, _address: u64, _target: *mut u8, _bytes: u64) -> Result<(), Refusal> {
@@ -542,7 +540,7 @@ impl Device for TcpDevice {
                     if out.busy || !out.is_empty() {
                         return None;
                     }
-                    out.messages
+                    out.messages().iter().map(|(_, messages)| messages).sum::<u64>()
                 };
                 // Nobody delivers while this is held. What the kernel still has is missing from what was received.
                 let incoming = link.incoming.try_lock()?;
@@ -561,9 +559,9 @@ impl Device for TcpDevice {
 
     fn outbound(&self) -> Outbound {
         let mut outbound = Outbound::default();
-        for (lane, link) in (0..self.count()).flat_map(|node| self.links(node)) {
+        for (_, link) in (0..self.count()).flat_map(|node| self.links(node)) {
             let out = link.out.lock();
-            outbound.messages[lane.channel() as usize] += out.messages;
+            out.messages().iter().for_each(|&(channel, messages)| outbound.add(channel, messages));
             outbound.bytes += out.bytes;
         }
         outbound

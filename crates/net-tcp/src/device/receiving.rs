@@ -13,7 +13,7 @@ use rustix::time::Timespec;
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
-use weft_transport::{Arriving, Channel, Handler, Node, Placement};
+use weft_transport::{Arriving, Handler, Node, Placement};
 
 /// How many times a poll receives from one connection.
 const ROUNDS: usize = 16;
@@ -45,7 +45,7 @@ impl TcpDevice {
         let mut scratch = self.scratches.lock().pop().unwrap_or_else(|| vec![0; SCRATCH].into_boxed_slice());
         let mut moved = false;
         for _ in 0..ROUNDS {
-            match self.receive_once(node, lane, socket, &mut incoming, &mut scratch, handler) {
+            match self.receive_once(node, socket, &mut incoming, &mut scratch, handler) {
                 Ok(more) => {
                     moved = true;
                     if !more {
@@ -81,7 +81,6 @@ impl TcpDevice {
     fn receive_once(
         &self,
         node: Node,
-        lane: Lane,
         socket: &OwnedFd,
         incoming: &mut Incoming,
         scratch: &mut [u8],
@@ -118,7 +117,7 @@ impl TcpDevice {
             placing.note(placed as u64);
         }
         let input = &scratch[..kept + received - placed];
-        self.deliver(node, lane, incoming, input, handler).map_err(Stop::Fault)?;
+        self.deliver(node, incoming, input, handler).map_err(Stop::Fault)?;
         Ok(received == asked)
     }
 
@@ -126,7 +125,6 @@ impl TcpDevice {
     fn deliver(
         &self,
         from: Node,
-        lane: Lane,
         incoming: &mut Incoming,
         mut input: &[u8],
         handler: &dyn Handler,
@@ -137,19 +135,19 @@ impl TcpDevice {
                 if placing.left > 0 {
                     return Ok(());
                 }
-                let then = placing.then;
+                let (then, channel) = (placing.then, placing.channel);
                 incoming.placing = None;
                 incoming.end();
                 match then {
                     Then::Forget => incoming.messages += 1,
                     Then::Tell(token) => {
                         incoming.messages += 1;
-                        handler.placed(from, lane.channel(), token);
+                        handler.placed(from, channel, token);
                     }
                     Then::Deliver => {
                         let (header, present) = incoming.gathered.message();
                         let bytes = present.len() as u64;
-                        let message = Arriving { from, channel: lane.channel(), header, bytes, present };
+                        let message = Arriving { from, channel, header, bytes, present };
                         let mut placing = place(handler, message);
                         placing.take(present);
                         incoming.placing = Some(placing);
@@ -159,7 +157,7 @@ impl TcpDevice {
             let eager = self.config.eager as u64;
             let frame = take(&mut input, eager)
                 .map_err(|what| format!("it has sent a malformed frame ({what:?})"))?;
-            let Some(Frame { kind, header, bytes, present }) = frame else {
+            let Some(Frame { kind, channel, header, bytes, present }) = frame else {
                 incoming.kept.extend_from_slice(input);
                 return Ok(());
             };
@@ -173,11 +171,11 @@ impl TcpDevice {
             }
             incoming.begin(bytes);
             let is_part = (present.len() as u64) < bytes;
-            let wants_all = lane.channel() != Channel::PointToPoint || bytes < WHOLE;
+            let wants_all = !channel.comes_in_parts() || bytes < WHOLE;
             let mut placing = if is_part && kind == Kind::Short && wants_all {
-                incoming.gathered.begin(header, bytes)
+                incoming.gathered.begin(channel, header, bytes)
             } else {
-                place(handler, Arriving { from, channel: lane.channel(), header, bytes, present })
+                place(handler, Arriving { from, channel, header, bytes, present })
             };
             placing.take(present);
             incoming.placing = Some(placing);
@@ -214,13 +212,13 @@ impl TcpDevice {
 
 /// Asks the handler where a message goes.
 fn place(handler: &dyn Handler, message: Arriving<'_>) -> Placing {
-    let left = message.bytes;
+    let (left, channel) = (message.bytes, message.channel);
     match handler.arrive(message) {
         Placement::Taken | Placement::Served => {
-            Placing { address: core::ptr::null_mut(), room: 0, left, then: Then::Forget }
+            Placing { channel, address: core::ptr::null_mut(), room: 0, left, then: Then::Forget }
         }
         Placement::Memory { address, capacity, token } => {
-            Placing { address, room: capacity, left, then: Then::Tell(token) }
+            Placing { channel, address, room: capacity, left, then: Then::Tell(token) }
         }
     }
 }

@@ -56,13 +56,13 @@ impl TcpDevice {
     pub(crate) fn settle(
         &self,
         to: Node,
-        lane: Lane,
+        channel: Channel,
         link: &Link,
         (messages, bytes): (u64, u64),
         rest: Result<Option<Item>, Errno>,
     ) {
         let mut out = link.out.lock();
-        out.accept(messages, bytes);
+        out.accept(channel, messages, bytes);
         match rest {
             Ok(rest) => rest.into_iter().for_each(|rest| out.put_first(rest)),
             Err(error) => out.break_off(error),
@@ -72,7 +72,7 @@ impl TcpDevice {
         let is_awaited = !waits && core::mem::take(&mut out.is_awaited);
         drop(out);
         if waits {
-            self.send_waiting(to, lane, link);
+            self.send_waiting(to, channel.into(), link);
         } else if is_awaited {
             self.wake();
         }
@@ -93,12 +93,12 @@ impl TcpDevice {
         let Some(first) = messages.first() else { return Ok(0) };
         let peer = self.peer(to)?;
         let longest = messages.iter().map(|message| message.payload.len()).max().unwrap_or(0);
-        let link = &peer.links[channel as usize];
+        let link = peer.link(channel.into());
         let Some(socket) = self.claim(peer, link, longest >= BULK)? else {
             return self.send(to, channel, first.header, first.payload).map(|()| 1);
         };
         let taking = link.take_up(messages.iter().map(|message| message.payload.len()).sum());
-        let sent = send_together(socket, messages);
+        let sent = send_together(socket, channel, messages);
         drop(taking);
         // The first is taken in any case; of what the socket has not taken the others are their sender's.
         let (mut taken, mut bytes, mut rest) = (0, 0, None);
@@ -110,12 +110,12 @@ impl TcpDevice {
             (taken, bytes) = (taken + 1, bytes + payload.len() as u64);
             let all = HEAD + header.len() + payload.len();
             if left < all {
-                rest = Some(Item::copy(Kind::Short, header, payload, left));
+                rest = Some(Item::copy(Kind::Short, channel, header, payload, left));
                 break;
             }
             left -= all;
         }
-        self.settle(to, channel.into(), link, (taken, bytes), sent.map(|_| rest));
+        self.settle(to, channel, link, (taken, bytes), sent.map(|_| rest));
         Ok(taken as usize)
     }
 
@@ -125,6 +125,7 @@ impl TcpDevice {
         to: Node,
         lane: Lane,
         peer: &Peer,
+        channel: Channel,
         item: impl FnOnce() -> Item,
         (cost, bytes): (usize, u64),
     ) -> Result<(), Refusal> {
@@ -144,7 +145,7 @@ impl TcpDevice {
         if !out.push(item, cost) {
             return Err(Refusal::Full);
         }
-        out.accept(1, bytes);
+        out.accept(channel, 1, bytes);
         let dials = out.stage == Stage::Absent;
         if dials {
             out.stage = Stage::Dialling;
@@ -174,6 +175,7 @@ impl TcpDevice {
         &self,
         lane: Lane,
         to: Node,
+        channel: Channel,
         header: &[u8],
         address: *const u8,
         bytes: u64,
@@ -181,17 +183,18 @@ impl TcpDevice {
     ) -> Result<(), Refusal> {
         self.check(header, &[]);
         let peer = self.peer(to)?;
-        self.queue(to, lane, peer, || Item::memory(header, address, bytes, token), (0, bytes))
+        let item = || Item::memory(channel, header, address, bytes, token);
+        self.queue(to, lane, peer, channel, item, (0, bytes))
     }
 
     /// Sends what waits for a peer; the caller is the busy one.
     pub(super) fn send_waiting(&self, to: Node, lane: Lane, link: &Link) {
         let Some(socket) = link.socket.get() else { return };
-        let mut tokens = Vec::new();
-        let blocked = link.send_waiting(socket.as_fd(), &mut tokens);
-        if !tokens.is_empty() {
-            self.done.lock().extend(tokens.iter().map(|&token| (to, lane, token)));
-            self.pending.fetch_add(tokens.len() as u32, Ordering::SeqCst);
+        let mut reports = Vec::new();
+        let blocked = link.send_waiting(socket.as_fd(), &mut reports);
+        if !reports.is_empty() {
+            self.done.lock().extend(reports.iter().map(|&(channel, token)| (to, channel, token)));
+            self.pending.fetch_add(reports.len() as u32, Ordering::SeqCst);
             self.wake();
         }
         let mut out = link.out.lock();

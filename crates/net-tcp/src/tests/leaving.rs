@@ -31,7 +31,7 @@ fn what_nobody_waits_for_may_be_queued_when_a_process_ends() {
     let (mut devices, notes) = one_in_the_middle_of_sending();
     devices[1].send(0, CHANNEL, b"credit", b"").expect("room in the queue");
     let last = ends(&mut devices, &notes[1]);
-    last.settle(0, CHANNEL.into(), last.link(0, CHANNEL), (1, 0), Err(Errno::PIPE));
+    last.settle(0, CHANNEL, last.link(0, CHANNEL), (1, 0), Err(Errno::PIPE));
     last.poll(&notes[1]);
     assert_eq!(notes[1].all(), ["first from 0"]);
     let refused = last.send(0, CHANNEL, b"late", b"");
@@ -96,13 +96,13 @@ fn nothing_is_sent_after_the_end() {
 fn a_long_message_to_a_process_that_has_ended_is_a_loss() {
     for is_queued in [true, false] {
         let (mut devices, notes) = one_in_the_middle_of_sending();
-        let long = || Item::memory(b"long", LONG.as_ptr(), LONG.len() as u64, 7);
+        let long = || Item::memory(CHANNEL, b"long", LONG.as_ptr(), LONG.len() as u64, 7);
         if is_queued {
             devices[1].link(0, CHANNEL).out.lock().put_first(long());
         }
         let last = ends(&mut devices, &notes[1]);
         let rest = (!is_queued).then(long);
-        last.settle(0, CHANNEL.into(), last.link(0, CHANNEL), (1, 0), Ok(rest));
+        last.settle(0, CHANNEL, last.link(0, CHANNEL), (1, 0), Ok(rest));
         last.poll(&notes[1]);
         assert!(notes[1].all().last().unwrap().starts_with("lost 0: "), "{:?}", notes[1].all());
     }

@@ -311,7 +311,8 @@ impl Engine {
             Aside::Described(frame) => self.arrive_described(from, frame, whole.data())?,
             Aside::Piece { receive, offset } => {
                 let (bytes, present) = (bytes as u64, whole.data());
-                let message = Arriving { from, channel: Channel::PointToPoint, header: &[], bytes, present };
+                let message =
+                    Arriving { from, channel: Channel::POINT_TO_POINT, header: &[], bytes, present };
                 self.arrive_data(&message, receive, offset)?;
             }
         }

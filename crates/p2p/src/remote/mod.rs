@@ -291,7 +291,7 @@ impl Remote {
         let window = &peer.window;
         let credit = window.pay();
         header.set_credit(credit);
-        let sent = self.device.send(to, Channel::PointToPoint, header.bytes(), data);
+        let sent = self.device.send(to, Channel::POINT_TO_POINT, header.bytes(), data);
         if sent.is_err() {
             window.owe_again(credit);
         }
@@ -393,7 +393,7 @@ impl Remote {
             Some(Leaving { header: header.bytes(), payload })
         });
         let messages: Vec<_> = leaving.collect();
-        match self.device.send_all(to, Channel::PointToPoint, &messages) {
+        match self.device.send_all(to, Channel::POINT_TO_POINT, &messages) {
             Ok(sent) => sent,
             // Nothing gets to a lost peer; all of it is over.
             Err(Refusal::Lost { .. }) => messages.len(),
@@ -489,7 +489,7 @@ impl Remote {
             let started = unsafe {
                 let (header, start) = (header.bytes(), address.wrapping_add(offset as usize));
                 let length = length.min(bytes - offset);
-                self.device.start_part(part, to, Channel::PointToPoint, header, start, length, send)
+                self.device.start_part(part, to, Channel::POINT_TO_POINT, header, start, length, send)
             };
             match started {
                 Ok(()) => stream.offset += length,
@@ -558,7 +558,7 @@ impl Remote {
         header.set_credit(credit);
         // SAFETY: a dense buffer's data is one block, which the sender leaves alone, by the caller's promise.
         let payload = unsafe { data.in_place() };
-        if !self.device.answer(place.node, Channel::PointToPoint, header.bytes(), payload) {
+        if !self.device.answer(place.node, Channel::POINT_TO_POINT, header.bytes(), payload) {
             peer.window.owe_again(credit);
             _ = peer.window.refill(units);
             return false;
