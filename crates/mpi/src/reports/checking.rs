@@ -73,7 +73,10 @@ fn report_rest(process: &Process) {
     if process.is_reported.swap(true, Ordering::Relaxed) {
         return;
     }
-    process.messages().endpoint.report_left();
+    let messages = process.messages();
+    // What lies in rings and in memory of other processes was sent, too.
+    while messages.engine.progress(messages.endpoint) {}
+    messages.endpoint.report_left();
     let rank = process.world_rank;
     let unnamed: Vec<_> = process.datatype_state.unnamed_handles();
     table(rank, &process.datatypes, |handle, _| !unnamed.contains(&handle));
