@@ -44,4 +44,5 @@ mod wire;
 mod tests;
 
 pub use device::{CrossMemory, Options, Segment, SegmentDevice};
+pub use layout::Sizes;
 pub use opening::SegmentOpener;
