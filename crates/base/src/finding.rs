@@ -17,6 +17,25 @@ pub struct Finding {
     pub message: String,
     /// The calls it concerns: what the call did (`sent by rank 3`), and the call.
     pub calls: Vec<(String, Option<&'static Site>)>,
+    /// What its call says of a buffer: it is a mistake only if the program declares the buffer otherwise, which `mpirun` finds out.
+    pub claim: Option<Claim>,
+}
+
+/// What a call says of its buffer, and what is known of the buffer in this process.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// The datatype of its elements.
+    pub datatype: &'static str,
+    /// Whether they are floating-point numbers; else they are integers.
+    pub is_floating: bool,
+    /// The bytes of one, or of one part of a complex number.
+    pub size: u64,
+    /// The buffer.
+    pub buffer: usize,
+    /// The buffer, relative to the canonical frame address of the function that called, if it is in that function's frame.
+    pub frame: Option<i64>,
+    /// The words of its frame that hold the buffer's address, relative to that.
+    pub words: Vec<i64>,
 }
 
 /// The names of communicators, by a rank that has them and their context numbers.
@@ -123,6 +142,8 @@ fn counts() -> MutexGuard<'static, Counts> {
 fn tell((finding, times): (Finding, u64)) {
     match REPORTER.get() {
         Some(reporter) => reporter(&finding, times),
+        // Nobody finds out whether a claim is wrong.
+        None if finding.claim.is_some() => {}
         None if times > 1 => crate::say!("weft check: {times} times more: {}", finding.message),
         None => crate::say::write(format_args!("{finding}")),
     }
@@ -137,7 +158,13 @@ pub fn tell_rest() {
 impl Finding {
     /// Starts a finding.
     pub fn new(rank: u32, message: impl Into<String>) -> Self {
-        Self { rank, message: message.into(), calls: Vec::new() }
+        Self { rank, message: message.into(), calls: Vec::new(), claim: None }
+    }
+
+    /// Makes it depend on how the program declares a buffer.
+    pub fn claiming(mut self, claim: Claim) -> Self {
+        self.claim = Some(claim);
+        self
     }
 
     /// Adds the communicator it concerns, as [`communicator`] returns it.
@@ -160,6 +187,10 @@ impl Finding {
     /// Reports it.
     #[cold]
     pub fn report(self) {
+        // Whether a claim is a mistake is not known here.
+        if self.claim.is_some() {
+            return tell((self, 1));
+        }
         // Not told under the lock.
         let told = counts().add(self);
         told.into_iter().for_each(tell);

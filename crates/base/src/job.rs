@@ -396,6 +396,9 @@ pub enum Report {
         calls: Vec<(String, Place)>,
         /// How often such a mistake was made since it was reported last.
         times: u64,
+        /// What a call says of a buffer: it is a mistake only if the program declares the buffer otherwise.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        claim: Option<Box<Claim>>,
     },
     /// A rank wants programs to be started; [`Request::Spawned`] answers.
     Spawn {
@@ -443,6 +446,25 @@ pub enum Report {
         /// The exit code of the first failing rank, or 0.
         code: i32,
     },
+}
+
+/// What a call says of its buffer, and where the buffer is.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Claim {
+    /// The datatype of its elements: `MPI_INT`.
+    pub datatype: String,
+    /// Whether they are floating-point numbers; else they are integers.
+    pub is_floating: bool,
+    /// The bytes of one, or of one part of a complex number.
+    pub size: u64,
+    /// The file of the object that holds the buffer, and the address there; empty and 0 if none does.
+    pub file: String,
+    /// As the file counts it.
+    pub offset: u64,
+    /// The buffer, relative to the canonical frame address of the function that called, if it is in that function's frame.
+    pub frame: Option<i64>,
+    /// The words of that function's frame that hold the buffer's address, relative to the same.
+    pub words: Vec<i64>,
 }
 
 /// One call of a stack.

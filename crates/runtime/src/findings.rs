@@ -4,7 +4,7 @@
 use crate::control::Control;
 use std::sync::OnceLock;
 use weft_base::finding::{self, Finding};
-use weft_base::job::{Frame, Place, Report};
+use weft_base::job::{Claim, Frame, Place, Report};
 use weft_base::settings::is_checking;
 use weft_base::site::{self, Site};
 use weft_sched::Thread;
@@ -21,9 +21,21 @@ pub fn install(control: &'static Control) {
 
 fn send(finding: &Finding, times: u64) {
     let calls = finding.calls.iter().map(|(role, site)| (role.clone(), place(*site))).collect();
+    let claim = finding.claim.as_ref().map(|claim| {
+        let (file, offset) = locate(claim.buffer).unwrap_or_default();
+        Box::new(Claim {
+            datatype: claim.datatype.into(),
+            is_floating: claim.is_floating,
+            size: claim.size,
+            file,
+            offset,
+            frame: claim.frame,
+            words: claim.words.clone(),
+        })
+    });
     if let Some(control) = CONTROL.get() {
         let (rank, message) = (finding.rank, finding.message.clone());
-        control.send(&Report::Finding { rank, message, calls, times });
+        control.send(&Report::Finding { rank, message, calls, times, claim });
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 unsafe extern "C" {
     fn _Unwind_Backtrace(step: extern "C" fn(*mut c_void, *mut c_void) -> c_int, data: *mut c_void) -> c_int;
     fn _Unwind_GetIP(context: *mut c_void) -> usize;
+    fn _Unwind_GetCFA(context: *mut c_void) -> usize;
 }
 
 /// The unwinder's word for "go on", and one for "enough".
@@ -39,6 +40,35 @@ fn own() -> &'static Range<usize> {
         unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut found).cast()) };
         found
     })
+}
+
+/// Returns the frame of the innermost function outside of the object of this code: from its stack pointer to its canonical frame
+/// address. `None` if the stack cannot be walked so far.
+#[inline(never)]
+pub fn program_frame() -> Option<Range<usize>> {
+    struct Found {
+        own: &'static Range<usize>,
+        start: usize,
+        end: usize,
+    }
+    extern "C" fn step(context: *mut c_void, found: *mut c_void) -> c_int {
+        // SAFETY: the unwinder's context, and what is passed below.
+        let (address, stack, found) =
+            unsafe { (_Unwind_GetIP(context), _Unwind_GetCFA(context), &mut *found.cast::<Found>()) };
+        // What the unwinder calls so is where the stack pointer was before the call into the next inner frame.
+        if found.start != 0 {
+            found.end = stack;
+            return STOP;
+        }
+        if !found.own.contains(&address) {
+            found.start = stack;
+        }
+        GO_ON
+    }
+    let mut found = Found { own: own(), start: 0, end: 0 };
+    // SAFETY: `step` gets the value back, which lives until the walk has ended.
+    unsafe { _Unwind_Backtrace(step, (&raw mut found).cast()) };
+    (found.start != 0 && found.start < found.end).then_some(found.start..found.end)
 }
 
 /// Tells whether an address is in the object this code is in.

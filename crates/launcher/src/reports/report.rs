@@ -3,6 +3,7 @@
 use crate::reports::deadlock;
 use crate::reports::ranks::intervals;
 use crate::reports::symbols::Symbols;
+use crate::reports::variables::Variables;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use weft_base::finding::{MOST_KINDS, without_numbers};
@@ -14,6 +15,7 @@ use weft_diagnose::signals;
 #[derive(Default)]
 pub struct Printer {
     symbols: Symbols,
+    variables: Variables,
     in_crash: bool,
     /// The stack of the crash, as far as it has been printed.
     crash: Stack,
@@ -167,7 +169,16 @@ impl Printer {
                 let ranks = self.with_places(ranks);
                 say::write(format_args!("{}", describe(&ranks)));
             }
-            Report::Finding { rank, message, calls, times } => self.finding(*rank, message, calls, *times),
+            Report::Finding { rank, message, calls, times, claim: None } => {
+                self.finding(*rank, message, "", calls, *times);
+            }
+            Report::Finding { rank, message, calls, times, claim: Some(claim) } => {
+                let place = calls.first().map(|(_, place)| place);
+                if let Some(declared) = place.and_then(|place| self.variables.contradiction(place, claim)) {
+                    let text = format!("{message}: {declared}, not {}", claim.datatype);
+                    self.finding(*rank, &text, &claim.datatype, calls, *times);
+                }
+            }
             Report::Failed { message } => say!("mpirun: {message}"),
             Report::Sent { messages, bytes } => {
                 let sums = self.sent.entry(host.into()).or_default();
@@ -222,12 +233,13 @@ impl Printer {
         text
     }
 
-    /// Prints a finding, unless one like it is known: every rank may make the same mistake, and make it again.
-    fn finding(&mut self, rank: u32, message: &str, calls: &[(String, Place)], times: u64) {
+    /// Prints a finding, unless one like it is known: every rank may make the same mistake, and make it again. What differs in
+    /// numbers only is alike, but not if it concerns another datatype: `MPI_INT32_T` is not `MPI_INT64_T`.
+    fn finding(&mut self, rank: u32, message: &str, datatype: &str, calls: &[(String, Place)], times: u64) {
         let places: Vec<String> = calls.iter().map(|(_, place)| self.known_place(place)).collect();
         let places_in_line = places.join(", ");
         let text = format!("{message}: {places_in_line}");
-        let kind = format!("{}: {places_in_line}", without_numbers(message));
+        let kind = format!("{}: {datatype}: {places_in_line}", without_numbers(message));
         if let Some(found) = self.findings.get_mut(&kind) {
             found.differs |= found.text != text;
             found.ranks.insert(rank);

@@ -11,9 +11,11 @@ use crate::collectives::forms::Form;
 use crate::communicators::communicator::Communicator;
 use crate::point_to_point::messages::not_committed;
 use crate::process::{Process, Ref};
+use crate::reports::claims;
 use core::ffi::c_void;
 use weft_base::abi::{self, Count};
 use weft_base::constants::*;
+use weft_base::settings::is_checking;
 use weft_base::{Counts, Error, In, Named, Result};
 use weft_coll::{Buffers, Data};
 use weft_datatype::Datatype;
@@ -179,6 +181,9 @@ pub(crate) fn data<'a>(
             MPI_ERR_BUFFER,
             format!("{name} is MPI_IN_PLACE, which this call does not allow there"),
         ));
+    }
+    if is_checking() {
+        claims::compare(Process::any().world_rank, buffer, count, datatype, name);
     }
     // SAFETY: the caller of the MPI function promises such a buffer until the operation is complete.
     Ok(unsafe { Data::new(buffer, count, datatype) })

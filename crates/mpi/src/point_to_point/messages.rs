@@ -6,6 +6,7 @@ use crate::communicators::communicator::Communicator;
 use crate::jobs::nodes;
 use crate::process::host;
 use crate::process::{Process, Ref};
+use crate::reports::claims;
 use core::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 use weft_base::abi::{self, Count};
@@ -259,6 +260,9 @@ impl Data<'_> {
             return Err(not_committed(handle));
         }
         check::buffer(address, count, &datatype, buffer)?;
+        if is_checking() {
+            claims::compare(process.world_rank, address, count, &datatype, buffer);
+        }
         if datatype.size().checked_mul(count).is_none_or(|bytes| bytes > i64::MAX as u64) {
             return Err(too_long(counter, count));
         }
