@@ -1,7 +1,6 @@
 //! Allgather: small contributions are packed side by side in slots, large ones are read in place.
 #![allow(unsafe_code)] // Copies to and from slots.
 
-use crate::operation::Buffers;
 use crate::operation::buffer::Data;
 use crate::operation::call::{Call, Description};
 use crate::pattern;
@@ -21,10 +20,6 @@ impl Team {
     pub fn allgather(&self, send: Option<Data<'_>>, receive: Data<'_>) -> Result {
         let each = receive.count() / u64::from(self.size());
         let part = |rank: u32| receive.part(u64::from(rank) * each, each);
-        if self.spread().is_some() {
-            let send = send.map_or(Buffers::None, Buffers::Whole);
-            return self.spread_exchange(Call::Allgather, send, Buffers::Even(receive, self.size()));
-        }
         if self.size() == 1 {
             return send.map_or(Ok(()), |send| send.copy_to(&part(0)));
         }
@@ -66,10 +61,6 @@ impl Team {
     /// # Errors
     /// As [`Team::allgather`].
     pub fn allgatherv<'a>(&self, send: Option<Data<'_>>, receive: impl Fn(u32) -> Data<'a>) -> Result {
-        if self.spread().is_some() {
-            let send = send.map_or(Buffers::None, Buffers::Whole);
-            return self.spread_exchange(Call::Allgatherv, send, self.spread_pieces(receive));
-        }
         if self.size() == 1 {
             return send.map_or(Ok(()), |send| send.copy_to(&receive(0)));
         }

@@ -16,9 +16,6 @@ impl Team {
     /// # Errors
     /// `MPI_ERR_OTHER` if the ranks are in different calls.
     pub fn allreduce(&self, send: Data<'_>, receive: Data<'_>, operator: Operator<'_>) -> Result {
-        if self.spread().is_some() {
-            return self.spread_reduction(Call::Allreduce, None, send, Some(receive), operator, 0..0);
-        }
         if self.size() == 1 {
             return send.copy_to(&receive);
         }

@@ -1,7 +1,6 @@
 //! All-to-all: ranks read their parts in place from each other's buffers; small ones through slots.
 #![allow(unsafe_code)] // Copies to and from slots.
 
-use crate::operation::Buffers;
 use crate::operation::buffer::Data;
 use crate::operation::call::{Call, Description};
 use crate::pattern;
@@ -28,10 +27,7 @@ impl Team {
         let part = |rank: u32| send.part(u64::from(rank) * sent, sent);
         let place = |rank: u32| receive.part(u64::from(rank) * received, received);
         let whole = send.bytes();
-        if size == 1
-            || self.spread().is_some()
-            || selection::contribution(self, Call::Alltoall, whole) == Algorithm::InPlace
-        {
+        if size == 1 || selection::contribution(self, Call::Alltoall, whole) == Algorithm::InPlace {
             return self.alltoallw(Call::Alltoall, &part, &place);
         }
         let slots = self.slots();
@@ -78,9 +74,6 @@ impl Team {
         send: &(dyn Fn(u32) -> Data<'a> + Sync),
         receive: &dyn Fn(u32) -> Data<'a>,
     ) -> Result {
-        if self.spread().is_some() {
-            return self.spread_exchange(call, self.spread_pieces(send), self.spread_pieces(receive));
-        }
         if self.size() == 1 {
             return send(0).copy_to(&receive(0));
         }
@@ -103,9 +96,6 @@ impl Team {
     /// # Errors
     /// As [`Team::alltoall`].
     pub fn alltoall_in_place<'a>(&self, call: Call, data: &(dyn Fn(u32) -> Data<'a> + Sync)) -> Result {
-        if self.spread().is_some() {
-            return self.spread_exchange(call, Buffers::None, self.spread_pieces(data));
-        }
         if self.size() == 1 {
             return Ok(());
         }

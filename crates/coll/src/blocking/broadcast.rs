@@ -26,9 +26,6 @@ impl Team {
     /// # Errors
     /// `MPI_ERR_TRUNCATE` if the root's data does not fit; `MPI_ERR_OTHER` if the ranks are in different calls.
     pub fn broadcast(&self, root: u32, data: Data<'_>) -> Result {
-        if self.spread().is_some() {
-            return self.spread_broadcast(root, data);
-        }
         if self.size() == 1 {
             return Ok(());
         }

@@ -3,7 +3,6 @@
 //! Each rank decides for its own contribution, so sizes may differ (`MPI_Gatherv`).
 #![allow(unsafe_code)] // Copies to and from slots and reads contributors' frames.
 
-use crate::operation::Buffers;
 use crate::operation::buffer::Data;
 use crate::operation::call::{Call, Description};
 use crate::pattern;
@@ -27,10 +26,6 @@ impl Team {
         send: Option<Data<'_>>,
         receive: impl Fn(u32) -> Data<'a>,
     ) -> Result {
-        if self.spread().is_some() {
-            let receive = if self.rank() == root { self.spread_pieces(receive) } else { Buffers::None };
-            return self.spread_rooted(call, root, send.map_or(Buffers::None, Buffers::Whole), receive);
-        }
         if self.size() == 1 {
             return send.map_or(Ok(()), |send| send.copy_to(&receive(0)));
         }

@@ -2,7 +2,8 @@
 //!
 //! - `reduction`: what reductions have in common. `pieces`: large data of ranks whose processes share memory.
 //! - `bytes`: plain bytes from rank to rank, for the library's own use.
-//! - `spread`: the same operations of teams that are spread over several node processes.
+//! - `spread`: teams that are spread over several node processes. Their operations are started and waited for and never come to
+//!   the files of this folder, but for barriers.
 
 pub(crate) mod allgather;
 pub(crate) mod allreduce;

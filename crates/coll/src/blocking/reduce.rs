@@ -21,9 +21,6 @@ impl Team {
         receive: Option<Data<'_>>,
         operator: Operator<'_>,
     ) -> Result {
-        if self.spread().is_some() {
-            return self.spread_reduction(Call::Reduce, Some(root), send, receive, operator, 0..0);
-        }
         if self.size() == 1 {
             return receive.map_or(Ok(()), |receive| send.copy_to(&receive));
         }

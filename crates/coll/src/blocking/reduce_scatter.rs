@@ -26,9 +26,6 @@ impl Team {
     ) -> Result {
         let own = mine.end - mine.start;
         let receive = receive.part(0, own);
-        if self.spread().is_some() {
-            return self.spread_reduction(call, None, send, Some(receive), operator, mine);
-        }
         if self.size() == 1 {
             return send.copy_to(&receive);
         }

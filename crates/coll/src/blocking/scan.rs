@@ -49,9 +49,6 @@ impl Team {
     /// # Errors
     /// `MPI_ERR_OTHER` if the ranks are in different calls.
     pub fn scan(&self, send: Data<'_>, receive: Data<'_>, operator: Operator<'_>) -> Result {
-        if self.spread().is_some() {
-            return self.spread_reduction(Call::Scan, None, send, Some(receive), operator, 0..0);
-        }
         if self.size() == 1 {
             return send.copy_to(&receive);
         }
@@ -64,10 +61,6 @@ impl Team {
     /// # Errors
     /// `MPI_ERR_OTHER` if the ranks are in different calls.
     pub fn exscan(&self, send: Data<'_>, receive: Data<'_>, operator: Operator<'_>) -> Result {
-        if self.spread().is_some() {
-            let receive = (self.rank() > 0).then_some(receive);
-            return self.spread_reduction(Call::Exscan, None, send, receive, operator, 0..0);
-        }
         if self.size() == 1 {
             return Ok(());
         }

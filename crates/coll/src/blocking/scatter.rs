@@ -1,7 +1,6 @@
 //! Scatter: small parts wait in slots for whoever comes; large ones are copied from the root's buffer.
 #![allow(unsafe_code)] // Copies to and from slots and reads the root's frame.
 
-use crate::operation::Buffers;
 use crate::operation::buffer::Data;
 use crate::operation::call::{Call, Description};
 use crate::rounds::counters::Nothing;
@@ -28,10 +27,6 @@ impl Team {
         send: &(dyn Fn(u32) -> Data<'a> + Sync),
         receive: Option<Data<'_>>,
     ) -> Result {
-        if self.spread().is_some() {
-            let send = if self.rank() == root { self.spread_pieces(send) } else { Buffers::None };
-            return self.spread_rooted(call, root, send, receive.map_or(Buffers::None, Buffers::Whole));
-        }
         if self.size() == 1 {
             return receive.map_or(Ok(()), |receive| send(0).copy_to(&receive));
         }

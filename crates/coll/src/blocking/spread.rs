@@ -1,12 +1,12 @@
-//! The blocking forms of a team that is spread over several node processes: all are operations, started and waited for.
+//! Teams that are spread over several node processes: how they come to be, and their exchanges of plain bytes. All their
+//! operations are started and waited for; see [`Team::run`].
 #![allow(unsafe_code)] // Describes the caller's slices as buffers.
 
 use crate::hier;
-use crate::operation::buffer::{Data, Operator};
+use crate::operation::buffer::Data;
 use crate::operation::call::Call;
 use crate::operation::{Buffers, Operation, Root};
 use crate::team::Team;
-use core::ops::Range;
 use weft_base::Result;
 use weft_base::constants::MPI_BYTE;
 use weft_datatype::Datatype;
@@ -23,10 +23,6 @@ fn readable(data: &[u8]) -> Data<'_> {
 fn writable(data: &mut [u8]) -> Data<'_> {
     // SAFETY: the slice is the operation's alone until it returns.
     unsafe { Data::new(data.as_mut_ptr().cast_const().cast(), data.len() as u64, byte()) }
-}
-
-fn whole(data: Option<Data<'_>>) -> Buffers<'_> {
-    data.map_or(Buffers::None, Buffers::Whole)
 }
 
 impl Team {
@@ -57,42 +53,8 @@ impl Team {
         self.run_spread(&operation)
     }
 
-    pub(crate) fn spread_rooted<'a>(
-        &self,
-        call: Call,
-        root: u32,
-        send: Buffers<'a>,
-        receive: Buffers<'a>,
-    ) -> Result {
-        self.run_spread(&Operation { root: Root::Rank(root), send, receive, ..Operation::new(call) })
-    }
-
     pub(crate) fn spread_exchange<'a>(&self, call: Call, send: Buffers<'a>, receive: Buffers<'a>) -> Result {
         self.run_spread(&Operation { send, receive, ..Operation::new(call) })
-    }
-
-    pub(crate) fn spread_reduction(
-        &self,
-        call: Call,
-        root: Option<u32>,
-        send: Data<'_>,
-        receive: Option<Data<'_>>,
-        operator: Operator<'_>,
-        mine: Range<u64>,
-    ) -> Result {
-        self.run_spread(&Operation {
-            root: root.map_or(Root::None, Root::Rank),
-            send: Buffers::Whole(send),
-            receive: whole(receive),
-            operator: Some(operator),
-            mine,
-            ..Operation::new(call)
-        })
-    }
-
-    /// Returns a piece for, or from, each rank.
-    pub(crate) fn spread_pieces<'a>(&self, piece: impl Fn(u32) -> Data<'a>) -> Buffers<'a> {
-        Buffers::Pieces((0..self.size()).map(piece).collect())
     }
 
     pub(crate) fn spread_allgather_bytes(&self, mine: &[u8], all: &mut [u8]) -> Result {
