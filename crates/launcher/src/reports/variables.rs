@@ -1,9 +1,10 @@
 //! How a program declares what is at an address, from its debug information.
 //!
-//! Says only what is certain. A static object is certain; what is in a frame is if the code is not optimised: else its place may
-//! belong to another object while it is not used. Of pointers, parameters are certain: others may not have been set yet, and hold
-//! by chance what was in their place before. If anything in the frame holds the buffer's address and is no variable with a
-//! contradictory type, nothing is said: it may be what the program passed.
+//! Says only what is certain, and so nothing of calls in optimised code: there the place of a variable may belong to another one
+//! while it is not used, and a pointer of another type through which the program reaches the object leaves no trace. Of pointers,
+//! parameters are certain: others may not have been set yet, and hold by chance what was in their place before. If anything
+//! in the frame holds the buffer's address and is no variable with a contradictory type, nothing is said: it may be what the
+//! program passed.
 
 use addr2line::gimli::{self, AttributeValue, Dwarf, EndianSlice, Operation, RunTimeEndian, UnitOffset};
 use object::{Object, ObjectSection};
@@ -118,10 +119,12 @@ fn find<'d>(dwarf: &Dwarf<Slice<'d>>, place: &Place, claim: &Claim) -> gimli::Re
     // A call returns to where the next line, or even function, may begin.
     let address = place.offset - 1;
     let is_same_file = claim.file == place.file;
+    if !is_caller_plain(dwarf, address)? {
+        return Ok(found);
+    }
     let mut headers = dwarf.units();
     while let Some(header) = headers.next()? {
         let unit = dwarf.unit(header)?;
-        let has_fixed_frames = is_not_optimised(dwarf, &unit)?;
         // Whether the code of each open entry has the call in it, and whether its frame begins at the canonical frame address.
         let mut scopes: Vec<(isize, bool, bool)> = Vec::new();
         let mut depth = 0;
@@ -143,7 +146,7 @@ fn find<'d>(dwarf: &Dwarf<Slice<'d>>, place: &Place, claim: &Claim) -> gimli::Re
                         Some(Location::Address(start)) if is_same_file => {
                             object(dwarf, &unit, entry, claim.offset.checked_sub(start), &mut found)?;
                         }
-                        Some(Location::Frame(start)) if is_active && has_frame && has_fixed_frames => {
+                        Some(Location::Frame(start)) if is_active && has_frame => {
                             let into =
                                 claim.frame.and_then(|frame| u64::try_from(frame.checked_sub(start)?).ok());
                             object(dwarf, &unit, entry, into, &mut found)?;
@@ -159,6 +162,21 @@ fn find<'d>(dwarf: &Dwarf<Slice<'d>>, place: &Place, claim: &Claim) -> gimli::Re
         }
     }
     Ok(found)
+}
+
+/// Tells whether the code at an address is of a unit that is not optimised.
+fn is_caller_plain(dwarf: &Dwarf<Slice<'_>>, address: u64) -> gimli::Result<bool> {
+    let mut headers = dwarf.units();
+    while let Some(header) = headers.next()? {
+        let unit = dwarf.unit(header)?;
+        let mut ranges = dwarf.unit_ranges(&unit)?;
+        while let Some(range) = ranges.next()? {
+            if (range.begin..range.end).contains(&address) {
+                return is_not_optimised(dwarf, &unit);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// Tells whether a compiler says that it has not optimised a unit. GCC lists its options.
