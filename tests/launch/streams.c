@@ -32,7 +32,8 @@ static void say(const char *what) {
   struct iovec part = {line, strlen(line)};
   if (writev(STDOUT_FILENO, &part, 1) < 0) fprintf(stderr, "%d writev: %m\n", rank);
   dprintf(1, "%d dprintf\n", rank);
-  // libc writes these in pieces.
+  // libc writes these in pieces, between which lines of other ranks must not fall.
+  MPI_Barrier(MPI_COMM_WORLD);
   for (int turn = 0; turn < size; turn++) {
     if (turn == rank) {
       errno = ENOENT;
