@@ -19,7 +19,7 @@
 //!
 //! What this crate does not know: handles, communicators, error handlers, which device carries a message.
 
-#![cfg(not(loom))] // The model, tests/rendezvous_model.rs, takes the protocol's file alone.
+#![cfg(not(loom))] // The model, tests/counters_model.rs, takes the protocol's file alone.
 
 mod blocking;
 pub mod hier;
