@@ -63,7 +63,7 @@ const USES: &[(&str, &[&str])] = &[
         ],
     ),
     ("capi", &["sys", "base", "sched", "mpi", "runtime"]),
-    ("launcher", &["sys", "base", "machine", "loader", "handshake", "door", "fabric", "p2p", "diagnose"]),
+    ("launcher", &["sys", "base", "machine", "loader", "handshake", "door", "fabric", "diagnose"]),
     ("node", &["sys", "base"]),
     ("bench", &[]),
 ];

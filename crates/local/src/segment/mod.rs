@@ -44,5 +44,4 @@ mod wire;
 mod tests;
 
 pub use device::{CrossMemory, Options, Segment, SegmentDevice};
-pub use layout::Sizes;
 pub use opening::SegmentOpener;
