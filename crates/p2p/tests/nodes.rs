@@ -84,7 +84,6 @@ impl Job {
             unexpected: [0, 2000, 1 << 20][random.below(3) as usize],
             rings: 0,
             spins: 0,
-            ..Limits::default()
         };
         let conditions = Conditions::random(random.below(u64::MAX), places.nodes());
         Self::new(places, conditions, limits)
@@ -356,7 +355,6 @@ fn messages_of_a_pair_do_not_overtake() {
             unexpected: [0, 1500, 1 << 20][random.below(3) as usize],
             rings: 0,
             spins: 0,
-            ..Limits::default()
         };
         let job = Job::new(Places::blocks(2, 1), Conditions::random(seed, 2), limits);
         let mut sending = Vec::new();
@@ -396,7 +394,7 @@ fn messages_of_a_pair_do_not_overtake() {
 
 #[test]
 fn what_nobody_receives_stays_within_the_limit() {
-    let limits = Limits { eager: 1000, unexpected: 50_000, rings: 0, spins: 0, ..Limits::default() };
+    let limits = Limits { eager: 1000, unexpected: 50_000, rings: 0, spins: 0 };
     let job = Job::new(Places::blocks(2, 1), Conditions::calm(1), limits);
     let mut data = vec![7; 1000];
     let mut sending: Vec<_> =
@@ -423,7 +421,7 @@ fn parts_of_long_messages_may_come_in_any_order() {
     for seed in seeds(24) {
         let _seed = Seed(seed);
         let mut random = Random::new(seed);
-        let limits = Limits { eager: 64, unexpected: 1 << 20, rings: 0, spins: 0, ..Limits::default() };
+        let limits = Limits { eager: 64, unexpected: 1 << 20, rings: 0, spins: 0 };
         let conditions = Conditions { ways: 3, remote_read: false, ..Conditions::random(seed, 2) };
         let job = Job::new(Places::blocks(2, 1), conditions, limits);
         let mut sent: Vec<_> = (0..6)
@@ -450,7 +448,7 @@ fn parts_of_long_messages_may_come_in_any_order() {
 fn a_synchronous_send_waits_for_its_receive() {
     for seed in seeds(40) {
         let _seed = Seed(seed);
-        let limits = Limits { eager: 4096, unexpected: 1 << 20, rings: 0, spins: 0, ..Limits::default() };
+        let limits = Limits { eager: 4096, unexpected: 1 << 20, rings: 0, spins: 0 };
         let job = Job::new(Places::blocks(2, 1), Conditions::random(seed, 2), limits);
         for length in [0, 8, 9000] {
             let mut data = content(length, 0, 1);
@@ -476,7 +474,7 @@ fn a_cancelled_operation_or_its_message_is_never_lost() {
     for seed in seeds(200) {
         let _seed = Seed(seed);
         let mut random = Random::new(seed);
-        let limits = Limits { eager: 64, unexpected: 1 << 20, rings: 0, spins: 0, ..Limits::default() };
+        let limits = Limits { eager: 64, unexpected: 1 << 20, rings: 0, spins: 0 };
         let job = Job::new(Places::blocks(2, 1), Conditions::random(seed, 2), limits);
         let length = [8, 5000][random.below(2) as usize];
         let mut data = content(length, 0, 1);
@@ -511,7 +509,7 @@ fn a_cancelled_operation_or_its_message_is_never_lost() {
 /// A program may have synchronised in other ways, and so know that the message has come.
 #[test]
 fn what_has_come_before_its_receive_is_cancelled_is_received() {
-    let limits = Limits { eager: 64, unexpected: 1 << 20, rings: 0, spins: 0, ..Limits::default() };
+    let limits = Limits { eager: 64, unexpected: 1 << 20, rings: 0, spins: 0 };
     let job = Job::new(Places::blocks(2, 1), Conditions::calm(1), limits);
     let (mut data, mut got) = (content(8, 0, 1), vec![0; 8]);
     let receive = job.irecv(1, 0, 1, dense(&mut got), None);
@@ -528,7 +526,7 @@ fn a_lost_node_process_fails_operations_and_hangs_none() {
     for seed in seeds(160) {
         let _seed = Seed(seed);
         let mut random = Random::new(seed);
-        let limits = Limits { eager: 300, unexpected: 2000, rings: 0, spins: 0, ..Limits::default() };
+        let limits = Limits { eager: 300, unexpected: 2000, rings: 0, spins: 0 };
         let job = Job::new(Places::blocks(3, 1), Conditions::random(seed, 3), limits);
         job.network().cut_at(random.below(400), 0, 1);
         let (mut sending, mut receiving) = (Vec::new(), Vec::new());
@@ -590,7 +588,7 @@ fn nonsense_from_a_peer_fails_the_peer_and_nothing_else() {
     for seed in seeds(120) {
         let _seed = Seed(seed);
         let mut random = Random::new(seed);
-        let limits = Limits { eager: 300, unexpected: 2000, rings: 0, spins: 0, ..Limits::default() };
+        let limits = Limits { eager: 300, unexpected: 2000, rings: 0, spins: 0 };
         let job = Job::new(Places::blocks(3, 1), Conditions::calm(seed), limits);
         let device = job.network().device(2);
         let mut data = content(9000, 0, 1);
@@ -650,7 +648,7 @@ fn nonsense_from_a_peer_fails_the_peer_and_nothing_else() {
 fn a_header_with_something_in_its_last_word_is_reported_as_others_that_are_malformed() {
     use weft_p2p::remote::frame::Frame;
     for described in [false, true] {
-        let limits = Limits { eager: 300, unexpected: 2000, rings: 0, spins: 0, ..Limits::default() };
+        let limits = Limits { eager: 300, unexpected: 2000, rings: 0, spins: 0 };
         let job = Job::new(Places::blocks(2, 1), Conditions::calm(1), limits);
         let mut got = [0; 8];
         let receive = job.irecv(0, 1, 3, dense(&mut got), None);
@@ -668,7 +666,7 @@ fn a_header_with_something_in_its_last_word_is_reported_as_others_that_are_malfo
 /// The receiver has the message, and what says so has arrived at the sender: the next send finds its room.
 #[test]
 fn a_buffered_send_looks_whether_there_is_room_by_now() {
-    let limits = Limits { eager: 300, unexpected: 2000, rings: 0, spins: 0, ..Limits::default() };
+    let limits = Limits { eager: 300, unexpected: 2000, rings: 0, spins: 0 };
     let job = Job::new(Places::blocks(2, 1), Conditions::calm(1), limits);
     const LENGTH: usize = 5000;
     let mut space = vec![0; LENGTH + MPI_BSEND_OVERHEAD as usize];
@@ -722,7 +720,7 @@ fn ranks_on_threads_exchange_messages_through_a_segment() {
         let (memory, _) = Segment::create(nodes).unwrap();
         let attach = |node| SegmentDevice::attach(memory.try_clone().unwrap(), node).unwrap();
         let devices = (0..nodes).map(|node| Box::new(attach(node)) as Box<dyn Device>).collect();
-        let limits = Limits { eager: 4096, unexpected: 10_000, rings: 16, spins: 50, ..Limits::default() };
+        let limits = Limits { eager: 4096, unexpected: 10_000, rings: 16, spins: 50 };
         exchange(seed, &Job::over(devices, Places::round_robin(nodes + 2, nodes), limits));
     }
 }
@@ -820,7 +818,6 @@ fn parts_arrive_where_they_belong() {
             unexpected: [0, 2000, 1 << 20][random.below(3) as usize],
             rings: 0,
             spins: 0,
-            ..Limits::default()
         };
         let job = Job::new(Places::blocks(2, 1), Conditions::random(seed, 2), limits);
         // In units of three bytes, which is a block of the types with gaps.
@@ -935,7 +932,7 @@ fn ranks_of_two_jobs_that_meet_exchange_messages() {
     for seed in seeds(20) {
         let _named = Seed(seed);
         let mut random = Random::new(seed);
-        let limits = Limits { eager: 64, unexpected: 1 << 16, rings: 0, spins: 0, ..Limits::default() };
+        let limits = Limits { eager: 64, unexpected: 1 << 16, rings: 0, spins: 0 };
         let jobs = [2, 3].map(|nodes| {
             Job::new(Places::blocks(nodes, 1), Conditions::random(random.below(u64::MAX), nodes), limits)
         });

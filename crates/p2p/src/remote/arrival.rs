@@ -5,13 +5,13 @@ use super::backlog::{Post, Stream};
 use super::frame::Frame;
 use super::pending::Entry;
 use super::window::units;
-use super::{Aside, Far, Job, PIECE, Peer, REASON, Remote, STAGED, Staged, end, fail};
+use super::{APART, Aside, Far, Job, PIECE, Peer, REASON, Remote, STAGED, Staged, end, fail};
 use crate::endpoint::pool::Block;
 use crate::endpoint::solo;
 use crate::endpoint::{Endpoint, Message, Payload, Reference, State};
 use crate::engine::{Engine, finish, finish_in, outcome};
 use crate::matching::Envelope;
-use crate::reports::checking::{self, Origin, WRITTEN};
+use crate::reports::checking::{self, Kept, Origin, WRITTEN};
 use crate::requests::nonblocking::SEND_CANCELLED;
 use std::sync::atomic::Ordering;
 use weft_sync::{LockGuard, Section};
@@ -106,7 +106,7 @@ impl Engine {
         frame: Frame,
     ) -> Heard<Placement> {
         let Arriving { from, bytes, present, .. } = *message;
-        let most = peer.eager.max(self.limits().eager_apart(u64::MAX)).max(MOST_ANSWER as u64);
+        let most = peer.eager.max(self.limits().eager * APART).max(MOST_ANSWER as u64);
         match frame {
             Frame::Eager { described: true, .. } | Frame::Request { described: true, .. } => {
                 if present.len() as u64 == bytes {
@@ -156,7 +156,7 @@ impl Engine {
             Frame::Cancel { target, send } => {
                 let endpoint = self.rank_here(target)?;
                 let mut state = endpoint.lock();
-                let is_it = |_: &Envelope, message: &Message| matches!(message.payload.plain(), Payload::Far(far) if far.node == from && far.send == send);
+                let is_it = |_: &Envelope, message: &Message| matches!(message.payload, Payload::Far(far, _) if far.node == from && far.send == send);
                 if state.unexpected.take_where(is_it).is_some() {
                     endpoint.note_unexpected(&state);
                     drop(state);
@@ -194,7 +194,9 @@ impl Engine {
             Err(state) => return self.keep(endpoint, state, from, envelope, whole, origin),
         };
         let bytes = whole.data().len() as u64;
-        checking::on_arrival(endpoint.rank(), &envelope, origin.as_ref(), receive);
+        if let Some(origin) = &origin {
+            checking::arrived(endpoint.rank(), &envelope, origin, receive);
+        }
         // SAFETY: matching has given the receive to this thread, or the thread posted none; its buffer is as promised.
         unsafe { receive.buffer().unpack_from(whole.data().as_ptr(), bytes) };
         whole.release();
@@ -218,19 +220,25 @@ impl Engine {
         origin: Option<Origin>,
     ) {
         let bytes = whole.data().len() as u64;
-        let payload = match whole {
-            Whole::Aside(block, _) if block.is_large() => Payload::Pooled(Some(from), block),
-            whole => {
+        let payload = match (origin, whole) {
+            (Some(origin), whole) => {
+                Payload::FarChecked { node: from, kept: Kept::far(whole.data(), origin) }
+            }
+            (None, Whole::Aside(block, _)) if block.is_large() => Payload::FarPooled { node: from, block },
+            (None, whole) => {
                 let data = whole.data();
-                let fill = |out| {
-                    // SAFETY: the payload has room for the data.
-                    unsafe { weft_sys::copy::bytes(data.as_ptr(), out, data.len()) }
+                // SAFETY: the payload has room for the data.
+                let stored = unsafe {
+                    let fill = |out| weft_sys::copy::bytes(data.as_ptr(), out, data.len());
+                    state.pool.store(bytes, fill)
                 };
-                // SAFETY: all of the data is written.
-                unsafe { state.pool.store(Some(from), bytes, fill) }
+                match stored {
+                    Payload::Inline(data) => Payload::FarInline { node: from, data },
+                    Payload::Pooled(block) => Payload::FarPooled { node: from, block },
+                    other => other,
+                }
             }
         };
-        let payload = payload.with_origin(origin);
         endpoint.add_unexpected(&mut state, envelope, Message { bytes, payload });
         drop(state);
         endpoint.announce_arrival();
@@ -326,14 +334,16 @@ impl Engine {
             None => match endpoint.take_posted(&envelope, &Section::outside()) {
                 Ok(receive) => receive,
                 Err(mut state) => {
-                    let message = Message { bytes, payload: Payload::Far(far).with_origin(origin) };
+                    let message = Message { bytes, payload: Payload::Far(far, origin.map(Box::new)) };
                     endpoint.add_unexpected(&mut state, envelope, message);
                     drop(state);
                     return endpoint.announce_arrival();
                 }
             },
         };
-        checking::on_arrival(endpoint.rank(), &envelope, origin.as_ref(), receive.get());
+        if let Some(origin) = &origin {
+            checking::arrived(endpoint.rank(), &envelope, origin, receive.get());
+        }
         let job = Job { operation: receive, envelope, bytes, far };
         if far.address != 0 && bytes.min(receive.get().buffer().bytes) > 0 {
             let remote = self.far();

@@ -7,13 +7,12 @@
 use super::arrival::{Heard, Nonsense, Whole};
 use super::backlog::Post;
 use super::frame::{Encoded, Frame};
-use super::{Far, Remote};
+use super::{Far, Remote, units};
 use crate::endpoint::{Endpoint, Reference};
-use crate::engine::{Engine, message};
+use crate::engine::{Engine, Mode};
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation};
 use crate::reports::checking::Origin;
-use crate::way::{self, Call, Mode, Way};
 use std::sync::Arc;
 use weft_base::settings::is_checking;
 use weft_transport::{Device, Node, Place, Refusal};
@@ -35,10 +34,9 @@ impl Remote {
         operation: Option<&Operation>,
         origin: Vec<u8>,
     ) -> bool {
-        let peer = &*self.peers[place.node as usize];
-        let call = if operation.is_some() { Call::Starts } else { Call::Tries };
+        let peer = &self.peers[place.node as usize];
         // There is room for all of it: `Peer::new`.
-        if let Way::Eager = way::choose(&message(data, mode, call), &self.limits, peer) {
+        if mode == Mode::Standard && data.bytes <= peer.eager && peer.window.take(units(data.bytes)) {
             let mut header = Frame::Eager { target: place.index, envelope, described: true }.encode();
             let mut payload = origin;
             let before = payload.len();

@@ -1,17 +1,14 @@
 //! Checking mode: what is compared when a message is matched, and which buffers of a rank are in use.
 //!
-//! The ways of messages know nothing of it. It stands at four places on their edges, each a function here that does nothing
-//! unless [`is_checking`]: where the program hands over a buffer ([`before_send`], [`mode`], [`before_receive`]); where a message finds a
-//! posted receive ([`on_delivery`], [`on_arrival`]); where it finds none and is put into a payload that says what it is
-//! ([`describe`]); and where a receive finds that ([`Endpoint::undescribed`]). There are no rings in checking mode, so all
-//! messages come by there. To another node process a message takes along what it is ([`Origin::written`]), in front of its
-//! data; see the page of `remote`.
+//! Nothing here runs unless [`is_checking`]. In checking mode there are no rings, and every send that does not find its
+//! receive keeps its datatype and the place of its call, so all messages meet their receives in two places of `engine`. To
+//! another node process a message takes both with it ([`Origin::written`]), in front of its data; see the page of `remote`.
 #![allow(unsafe_code)] // Reads buffers of sends in progress, and the datatypes they name.
 
-use crate::endpoint::{Endpoint, Message, Payload, State};
+use crate::endpoint::{Endpoint, Payload};
+use crate::engine::Mode;
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation};
-use crate::way::Mode;
 use core::ops::Range;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -20,12 +17,11 @@ use weft_base::finding::{self, Finding};
 use weft_base::settings::{self, is_checking};
 use weft_base::site::{self, Site};
 use weft_datatype::{Datatype, Signature, for_each_run};
-use weft_sync::LockGuard;
 
-/// A payload with what is known of its send.
-pub(crate) struct Described {
+/// The data of an unexpected message, with what is known of its send.
+pub(crate) struct Kept {
+    pub data: Box<[u8]>,
     pub origin: Origin,
-    pub payload: Payload,
 }
 
 /// One side of a message.
@@ -74,118 +70,79 @@ impl Origin {
     }
 }
 
-/// Looks, before data is sent that no request keeps, for buffers in use that the send may not touch.
-#[inline(always)]
-pub(crate) fn before_send(me: &Endpoint, data: &Buffer) {
-    if is_checking() {
-        look(me, data, false);
+impl Kept {
+    /// Keeps data that has come from another node process.
+    pub fn far(data: &[u8], origin: Origin) -> Box<Self> {
+        Box::new(Self { data: data.into(), origin })
     }
-}
 
-/// As [`before_send`], before a receive without a request.
-#[inline(always)]
-pub(crate) fn before_receive(me: &Endpoint, buffer: &Buffer) {
-    if is_checking() {
-        look(me, buffer, true);
+    /// Copies the data of a send that found no receive.
+    ///
+    /// # Safety
+    /// The promise of [`Buffer::new`], for reading.
+    pub unsafe fn new(buffer: &Buffer) -> Self {
+        let mut data = vec![0u8; buffer.bytes() as usize].into_boxed_slice();
+        // SAFETY: there is room for the data.
+        unsafe { buffer.pack_into(data.as_mut_ptr()) };
+        Self { data, origin: Origin::of(buffer, None) }
     }
 }
 
 /// Returns the mode of a send of the program: a standard one waits for its receive, as MPI allows it to, so that a program that
 /// needs messages to be buffered comes to its deadlock. Messages of the library itself stay as they are.
-#[inline(always)]
-pub(crate) fn mode(mode: Mode, envelope: &Envelope) -> Mode {
-    if is_checking() && settings::CHECK_SENDS.get() == 0 && envelope.context.is_multiple_of(2) {
-        return Mode::Synchronous;
-    }
-    mode
-}
-
 #[cold]
 #[inline(never)]
-fn look(me: &Endpoint, buffer: &Buffer, writes: bool) {
+pub(crate) fn mode(mode: Mode, envelope: &Envelope) -> Mode {
+    let waits = settings::CHECK_SENDS.get() == 0 && envelope.context.is_multiple_of(2);
+    if waits { Mode::Synchronous } else { mode }
+}
+
+/// Looks for buffers in use that an operation may not touch, whose data no request keeps.
+#[cold]
+#[inline(never)]
+pub(crate) fn look(me: &Endpoint, buffer: &Buffer, writes: bool) {
     me.requests().pending.look(me.rank(), buffer, writes);
 }
 
-/// Compares a send of the calling thread with the posted receive it has found.
-#[inline(always)]
-pub(crate) fn on_delivery(rank: u32, envelope: &Envelope, data: &Buffer, receive: &Operation) {
-    if is_checking() {
-        delivered(rank, envelope, data, receive);
-    }
-}
-
+/// Compares a message of another node process with the receive that it has found.
 #[cold]
 #[inline(never)]
-fn delivered(rank: u32, envelope: &Envelope, data: &Buffer, receive: &Operation) {
+pub(crate) fn arrived(rank: u32, envelope: &Envelope, sent: &Origin, receive: &Operation) {
+    matched(rank, envelope, sent, &Origin::of(&receive.buffer(), receive.site()));
+}
+
+/// Compares a message of another node process with the receive of the calling thread that has found it.
+#[cold]
+#[inline(never)]
+pub(crate) fn found(rank: u32, envelope: &Envelope, sent: &Origin, buffer: &Buffer) {
+    matched(rank, envelope, sent, &Origin::of(buffer, None));
+}
+
+/// Compares a send of the calling thread with the posted receive it has found.
+#[cold]
+#[inline(never)]
+pub(crate) fn delivered(rank: u32, envelope: &Envelope, data: &Buffer, receive: &Operation) {
     let posted = Origin::of(&receive.buffer(), receive.site());
     matched(rank, envelope, &Origin::of(data, None), &posted);
 }
 
-/// Compares a message of another node process, if that has said what it is, with the posted receive that it has found.
-#[inline(always)]
-pub(crate) fn on_arrival(rank: u32, envelope: &Envelope, sent: Option<&Origin>, receive: &Operation) {
-    if let Some(sent) = sent {
-        arrived(rank, envelope, sent, receive);
-    }
-}
-
+/// Compares a send that waits with the receive of the calling thread that has found it.
 #[cold]
 #[inline(never)]
-fn arrived(rank: u32, envelope: &Envelope, sent: &Origin, receive: &Operation) {
-    matched(rank, envelope, sent, &Origin::of(&receive.buffer(), receive.site()));
+pub(crate) fn taken(rank: u32, envelope: &Envelope, send: &Operation, buffer: &Buffer) {
+    let sent = Origin::of(&send.buffer(), send.site());
+    matched(rank, envelope, &sent, &Origin::of(buffer, None));
 }
 
-/// Says of the payload of a send of the calling thread what was sent.
-#[inline(always)]
-pub(crate) fn describe(payload: Payload, data: &Buffer) -> Payload {
-    if is_checking() { described(payload, Origin::of(data, None)) } else { payload }
-}
-
-/// Says of a payload what was sent, if that is known.
+/// Copies the data of a send of the calling thread that has found no receive.
+///
+/// # Safety
+/// The promise of [`Buffer::new`], for reading.
 #[cold]
 #[inline(never)]
-fn described(payload: Payload, origin: Origin) -> Payload {
-    Payload::Described(Box::new(Described { origin, payload }))
-}
-
-impl Payload {
-    /// Says what was sent, if another node process has told.
-    #[inline(always)]
-    pub(crate) fn with_origin(self, origin: Option<Origin>) -> Self {
-        match origin {
-            Some(origin) => described(self, origin),
-            None => self,
-        }
-    }
-}
-
-impl Endpoint {
-    /// Compares an unexpected message that left the queue with the receive of the calling thread that has found it, if it
-    /// says what it is, and returns it without that. Nobody reports while holding a lock: so the lock is let go meanwhile.
-    #[inline(always)]
-    pub(crate) fn undescribed<'a>(
-        &'a self,
-        state: LockGuard<'a, State>,
-        envelope: &Envelope,
-        message: Message,
-        buffer: &Buffer,
-    ) -> (LockGuard<'a, State>, Message) {
-        match message.payload {
-            Payload::Described(described) => {
-                drop(state);
-                let payload = found(self.rank(), envelope, *described, buffer);
-                (self.lock(), Message { bytes: message.bytes, payload })
-            }
-            payload => (state, Message { bytes: message.bytes, payload }),
-        }
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn found(rank: u32, envelope: &Envelope, sent: Described, buffer: &Buffer) -> Payload {
-    matched(rank, envelope, &sent.origin, &Origin::of(buffer, None));
-    sent.payload
+pub(crate) unsafe fn kept(data: &Buffer) -> Payload {
+    // SAFETY: the caller's promise.
+    Payload::Checked(Box::new(unsafe { Kept::new(data) }))
 }
 
 /// Compares the datatypes of a message and its receive by rank `rank`.
@@ -410,7 +367,9 @@ impl Endpoint {
             // Odd contexts are the library's own.
             if envelope.context % 2 == 0 {
                 let site = match &message.payload {
-                    Payload::Described(described) => described.origin.site,
+                    Payload::Checked(kept) | Payload::FarChecked { kept, .. } => kept.origin.site,
+                    Payload::Far(_, Some(origin)) => origin.site,
+                    Payload::Remote(send) => send.get().site(),
                     _ => None,
                 };
                 messages.push((*envelope, message.bytes, site));

@@ -21,10 +21,10 @@ pub(crate) mod nonblocking;
 mod ending;
 
 use crate::endpoint::solo;
+use crate::engine::Mode;
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, received};
 use crate::reports::checking::Pending;
-use crate::way::Mode;
 use core::any::Any;
 use core::cell::UnsafeCell;
 pub use ending::Ended;
