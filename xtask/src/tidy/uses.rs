@@ -19,13 +19,14 @@ const USES: &[(&str, &[&str])] = &[
     ("op", &["base", "datatype"]),
     ("sched", &["sys", "sync", "base", "machine"]),
     ("transport", &["sys", "sync", "base"]),
+    ("post", &["sync", "transport"]),
     ("net-tcp", &["sys", "sync", "base", "machine", "handshake", "transport"]),
     ("comm", &[]),
     ("door", &["sys", "sync", "base", "machine", "handshake", "sched"]),
     ("local", &["sys", "sync", "base", "machine", "transport", "door"]),
     ("fabric", &["sync", "base", "sched", "transport", "net-tcp", "local"]),
     ("p2p", &["sys", "sync", "base", "datatype", "sched", "transport", "local"]),
-    ("coll", &["sys", "sync", "base", "machine", "datatype", "op", "sched", "transport"]),
+    ("coll", &["sys", "sync", "base", "machine", "datatype", "op", "sched", "transport", "post"]),
     (
         "mpi",
         &[

@@ -38,7 +38,7 @@ impl Drop for Memory {
 
 /// Bytes that nobody changes any more, aligned to [`ALIGN`].
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Bytes {
+pub struct Bytes {
     memory: Arc<Memory>,
     first: usize,
     length: usize,
@@ -71,7 +71,7 @@ impl Bytes {
 }
 
 /// Memory for bytes to come.
-pub(crate) struct Building {
+pub struct Building {
     memory: Memory,
     length: usize,
 }
@@ -80,6 +80,11 @@ impl Building {
     /// Returns memory. What is there is zeros or bytes of the past.
     pub fn new(length: usize) -> Self {
         Self { memory: Memory::new(length), length }
+    }
+
+    /// Returns how many bytes it is for.
+    pub fn len(&self) -> usize {
+        self.length
     }
 
     /// Returns where it is. Whoever writes there does so before [`Building::finish`].

@@ -30,6 +30,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use weft_base::constants::{MPI_ERR_OTHER, MPI_ERR_PROC_ABORTED};
 use weft_base::{Error, Result};
+use weft_post::Credit;
 use weft_sched::Thread;
 use weft_sync::{Lock, LockGuard};
 use weft_transport::Node;
@@ -326,9 +327,9 @@ impl Crossing {
     /// `MPI_ERR_OTHER` if the sender is in another call.
     fn attach(&self, state: &mut State, message: Message) -> Attached {
         let under = state.run.as_mut().expect("it has begun");
-        let Header { mut call, shape, key, token, .. } = message.header;
+        let Header { mut call, shape, key, .. } = message.header;
         let is_abort = matches!(message.parcel, Parcel::Abort);
-        if is_abort && token == LOSS {
+        if is_abort && key == LOSS {
             return Err(Box::new((heard_of_loss(message.from), message)));
         }
         if is_abort && u64::from(call) == under.call.0 {
@@ -352,7 +353,9 @@ impl Crossing {
             let text = format!("node process {} sent message {key:#x} of {theirs}", message.from);
             return Err(Box::new((mismatch(&text), message)));
         };
-        if let Parcel::Offer { address: 0, .. } = message.parcel {
+        if let Parcel::Offer(offer) = message.parcel
+            && !offer.is_readable()
+        {
             return Ok(Some((step, message)));
         }
         under.inbox.push((step, message));
@@ -367,8 +370,8 @@ impl Crossing {
 
     fn fetch(self: &Arc<Self>, messages: Vec<(u32, Message)>) {
         for (step, message) in messages {
-            if let Parcel::Offer { token, bytes, .. } = message.parcel {
-                self.spread.exchange.fetch(message.from, token, bytes, self.clone(), step);
+            if let Parcel::Offer(offer) = message.parcel {
+                self.spread.exchange.fetch(message.from, &offer, self.clone(), step);
             }
         }
     }
@@ -418,18 +421,15 @@ impl Crossing {
         }
         let Some(under) = state.run.as_mut() else { return };
         let header = Header {
-            kind: Kind::Placed,
+            kind: Kind::Data,
             team: self.spread.key,
             operation: self.key,
             key: 0,
-            bytes: data.len() as u64,
-            token: 0,
-            address: 0,
             call: 0,
             shape: 0,
         };
         let from = self.spread.exchange.nodes().node();
-        under.inbox.push((step, Message { from, header, parcel: Parcel::Here { data, credit: 0 } }));
+        under.inbox.push((step, Message { from, header, parcel: Parcel::Here(data, Credit::default()) }));
         under.run.message(&under.program, step);
         self.stir(state);
     }
@@ -527,10 +527,7 @@ impl Crossing {
                 kind: Kind::Abort,
                 team: self.spread.key,
                 operation: self.key,
-                key: 0,
-                bytes: 0,
-                token: if is_loss { LOSS } else { 0 },
-                address: 0,
+                key: if is_loss { LOSS } else { 0 },
                 call: call.without_bytes().0 as u32,
                 shape: other,
             };
@@ -663,27 +660,10 @@ impl Crossing {
     }
 
     /// Returns the header of messages that a step sends.
-    pub fn header(
-        &self,
-        to: u32,
-        part: u32,
-        key: u64,
-        bytes: u64,
-        call: Description,
-        shape: u32,
-    ) -> (Node, Header) {
+    pub fn header(&self, to: u32, part: u32, key: u64, call: Description, shape: u32) -> (Node, Header) {
         let operation = OperationKey { member: part, ..self.key };
-        let header = Header {
-            kind: Kind::Eager,
-            team: self.spread.key,
-            operation,
-            key,
-            bytes,
-            token: 0,
-            address: 0,
-            call: call.0 as u32,
-            shape,
-        };
+        let header =
+            Header { kind: Kind::Data, team: self.spread.key, operation, key, call: call.0 as u32, shape };
         (self.spread.layout.node(to), header)
     }
 
@@ -719,7 +699,7 @@ fn mismatch(text: &str) -> Error {
     )
 }
 
-/// In place of a token: the sender of an abort has lost a node process.
+/// In place of a key: the sender of an abort has lost a node process.
 const LOSS: u64 = 1;
 
 #[cold]

@@ -64,26 +64,24 @@ impl Crossing {
             Action::Send { to, part, key, cells } => {
                 let cells: Vec<&Bytes> = cells.iter().map(|&cell| self.cell(cell)).collect();
                 let data = bytes::join(&cells);
-                let (node, header) = self.header(*to, *part, *key, data.len() as u64, call, program.shape);
-                let sent = self.spread.exchange.send(node, header, data, (self.clone(), step));
+                let (node, header) = self.header(*to, *part, *key, call, program.shape);
+                let sent = self.spread.exchange.send(node, header, data, self, step);
                 if sent { Outcome::Nothing } else { Outcome::Later }
             }
             Action::Receive { cells, .. } => {
                 let message = message.expect("the step waits for it");
                 let exchange = self.spread.exchange;
                 let data = match message.parcel {
-                    Parcel::Here { data, credit } => {
+                    Parcel::Here(data, credit) => {
                         exchange.used(message.from, credit);
                         data
                     }
-                    Parcel::Offer { token, address, bytes } => {
-                        match exchange.read(message.from, token, address, bytes) {
-                            Ok(data) => data,
-                            Err(refusal) => {
-                                return Outcome::Failed(Error::new(MPI_ERR_OTHER, refusal.to_string()));
-                            }
+                    Parcel::Offer(offer) => match exchange.read(message.from, &offer) {
+                        Ok(data) => data,
+                        Err(refusal) => {
+                            return Outcome::Failed(Error::new(MPI_ERR_OTHER, refusal.to_string()));
                         }
-                    }
+                    },
                     Parcel::Abort | Parcel::Common(_) => return Outcome::Failed(malformed("messages")),
                 };
                 match bytes::split(&data, cells.len()) {

@@ -4,7 +4,7 @@
 //! can be in front. Whoever ends asks first whether all has been heard ([`Exchange::await_heard`]), since memory that
 //! processes share lets ranks pass a barrier before their messages.
 
-use super::exchange::{Exchange, Letter, Payload, TeamKey, plain};
+use super::exchange::{Exchange, TeamKey, plain};
 use super::spread::Spread;
 use super::wire::{Header, Kind, OperationKey};
 use crate::team::checking::{Board, Shown};
@@ -49,7 +49,7 @@ impl Exchange {
         for to in known {
             let token = self.token();
             self.shows.asked.lock().insert(token);
-            self.post_in_order(to, Header { token, ..plain(Kind::Ask) }, &[]);
+            self.tell(to, Header { key: token, ..plain(Kind::Ask) });
             self.wait(|| {
                 self.nodes().poll();
                 !self.shows.asked.lock().contains(&token) || self.loss(to).is_some()
@@ -60,8 +60,10 @@ impl Exchange {
     /// Takes a piece of what a rank shows.
     pub(super) fn take_shown(&self, from: Node, header: &Header, piece: &[u8]) {
         let Some(read) = self.shows.read.get() else { return };
-        let Header { team, operation: OperationKey { number, member, .. }, key, bytes, address, .. } =
-            *header;
+        let Header {
+            team, operation: OperationKey { number, member, .. }, key, call: population, shape, ..
+        } = *header;
+        let bytes = u64::from(shape);
         let Some(end) = key.checked_add(piece.len() as u64).filter(|&end| end <= bytes && bytes <= MOST)
         else {
             return;
@@ -81,7 +83,6 @@ impl Exchange {
         }
         let whole = partial.remove(&place);
         drop(partial);
-        let population = u32::try_from(address).unwrap_or(u32::MAX);
         if let Some(shown) = whole.and_then(|whole| read(&whole.bytes)).filter(|_| member < population) {
             shown.look_at(&self.shows.board.show(team, number, member, population, shown.clone()));
         }
@@ -89,17 +90,12 @@ impl Exchange {
 
     /// Answers who asks whether what it has shown before has been heard.
     pub(super) fn answer(&self, from: Node, token: u64) {
-        self.tell(from, Header { token, ..plain(Kind::Answer) });
+        self.tell(from, Header { key: token, ..plain(Kind::Answer) });
     }
 
     /// Takes such an answer.
     pub(super) fn take_answer(&self, token: u64) {
         self.shows.asked.lock().remove(&token);
-    }
-
-    fn post_in_order(&self, to: Node, header: Header, data: &[u8]) {
-        let payload = if data.is_empty() { Payload::None } else { Payload::Eager(data.into()) };
-        self.post_behind(Letter { to, header, payload, then: None });
     }
 }
 
@@ -120,9 +116,9 @@ impl Spread {
         let most = exchange.nodes().device().capabilities(to).eager.max(1);
         let operation = OperationKey { number, start: 0, member };
         for (index, piece) in written.chunks(most).enumerate() {
-            let (key, address) = ((index * most) as u64, u64::from(size));
-            let header = Header { team: self.key, operation, key, bytes, address, ..plain(Kind::Shown) };
-            exchange.post_in_order(to, header, piece);
+            let (key, shape) = ((index * most) as u64, bytes as u32);
+            let header = Header { team: self.key, operation, key, call: size, shape, ..plain(Kind::Shown) };
+            exchange.show(to, header, piece);
         }
     }
 }

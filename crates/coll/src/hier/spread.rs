@@ -215,7 +215,7 @@ impl Spread {
             let token = self.common.give(self.exchange, &self.layout);
             self.set_common(token);
             for index in (0..self.layout.len()).filter(|&index| index != self.me) {
-                let header = Header { team: self.key, token, ..plain(Kind::Common) };
+                let header = Header { team: self.key, key: token, ..plain(Kind::Common) };
                 self.exchange.tell(self.layout.node(index), header);
             }
         }

@@ -1,54 +1,33 @@
 //! The headers of messages between node processes.
 
-use weft_transport::MAX_HEADER;
+use weft_post::MOST_HEADER;
 
 /// What a message is for.
 #[repr(u8)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// Cells of an operation, which the receiver keeps until it needs them; costs credit.
-    Eager = 1,
-    /// Cells of an operation are ready: `token` names them; they can be read at `address` if that is not 0.
-    Offer,
-    /// The receiver has memory for what was offered with `token`; `address` names that.
-    Ready,
-    /// The cells for which `token` names the memory.
-    Placed,
-    /// What was offered with `token` has been read.
-    Done,
-    /// The receiver has used `bytes` of eager messages.
-    Credit,
-    /// The operation has failed on a node process, whose call `description` is.
+    /// Cells of an operation, which the receiver keeps until it needs them, or fetches then.
+    Data = 1,
+    /// The operation has failed on a node process, whose call `call` is; `shape` is one that differs from it. `key` says whether a
+    /// node process is lost.
     Abort,
-    /// A word for the layer above: `token`.
+    /// A word for the layer above: `key`.
     Note,
-    /// Where the memory is in which the ranks of the communicator meet: in `token`, counted from 1, in that of the sender;
+    /// Where the memory is in which the ranks of the communicator meet: in `key`, counted from 1, in that of the sender;
     /// 0 if there is none.
     Common,
-    /// In checking mode, a piece of the `bytes` bytes that a member shows of its call, from byte `key` on; `address` says how many
+    /// In checking mode, a piece of the `shape` bytes that a member shows of its call, from byte `key` on; `call` says how many
     /// members there are.
     Shown,
-    /// Has all been heard that was sent before?
+    /// Has all been heard that was sent before? `key` names the question.
     Ask,
     /// Yes.
     Answer,
 }
 
 impl Kind {
-    const ALL: [Self; 12] = [
-        Self::Eager,
-        Self::Offer,
-        Self::Ready,
-        Self::Placed,
-        Self::Done,
-        Self::Credit,
-        Self::Abort,
-        Self::Note,
-        Self::Common,
-        Self::Shown,
-        Self::Ask,
-        Self::Answer,
-    ];
+    const ALL: [Self; 7] =
+        [Self::Data, Self::Abort, Self::Note, Self::Common, Self::Shown, Self::Ask, Self::Answer];
 }
 
 /// Which operation of a communicator: of all members, or the part of one member in a neighborhood operation.
@@ -72,39 +51,35 @@ pub(crate) struct Header {
     /// The communicator: its number and [`Layout::signature`](super::layout::Layout).
     pub team: (u32, u32),
     pub operation: OperationKey,
-    /// Which message of the operation.
+    /// Which message of the operation, or what the kind says.
     pub key: u64,
-    pub bytes: u64,
-    /// For messages of an operation: what is being called; for others a token.
-    pub token: u64,
-    /// For messages of an operation without address: the shape of the sender's program.
-    pub address: u64,
     /// What the sender calls, without its length, and the shape of its program.
     pub call: u32,
     pub shape: u32,
 }
 
+/// How many words follow the kind.
+const WORDS: usize = 5;
+/// What precedes them: the kind, and zeros.
+const FIRST: usize = 4;
 /// The length of a header.
-pub(crate) const LENGTH: usize = 64;
+pub(crate) const LENGTH: usize = FIRST + 8 * WORDS;
 
-const _: () = assert!(LENGTH <= MAX_HEADER);
+const _: () = assert!(LENGTH <= MOST_HEADER);
 
 impl Header {
     /// Writes it.
     pub fn encode(&self) -> [u8; LENGTH] {
         let mut out = [0; LENGTH];
-        let words = [
-            // An operation's key leaves the upper bytes free for its phase, which is below 2^8.
-            self.key | (self.kind as u64) << 56,
+        out[0] = self.kind as u8;
+        let words: [u64; WORDS] = [
+            self.key,
             u64::from(self.team.0) | u64::from(self.team.1) << 32,
             self.operation.number,
             u64::from(self.operation.start) | u64::from(self.operation.member) << 32,
-            self.bytes,
-            self.token,
-            self.address,
             u64::from(self.call) | u64::from(self.shape) << 32,
         ];
-        for (place, word) in out.chunks_exact_mut(8).zip(words) {
+        for (place, word) in out[FIRST..].chunks_exact_mut(8).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
         }
         out
@@ -113,22 +88,20 @@ impl Header {
     /// Reads one. Returns nothing if it is none.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; LENGTH] = bytes.try_into().ok()?;
-        let word = |index: usize| u64::from_le_bytes(core::array::from_fn(|byte| bytes[8 * index + byte]));
-        let kind = Kind::ALL.into_iter().find(|&kind| kind as u64 == word(0) >> 56)?;
+        let word =
+            |index: usize| u64::from_le_bytes(core::array::from_fn(|byte| bytes[FIRST + 8 * index + byte]));
+        let kind = Kind::ALL.into_iter().find(|&kind| [kind as u8, 0, 0, 0] == bytes[..FIRST])?;
         Some(Self {
             kind,
-            key: word(0) & ((1 << 56) - 1),
+            key: word(0),
             team: (word(1) as u32, (word(1) >> 32) as u32),
             operation: OperationKey {
                 number: word(2),
                 start: word(3) as u32,
                 member: (word(3) >> 32) as u32,
             },
-            bytes: word(4),
-            token: word(5),
-            address: word(6),
-            call: word(7) as u32,
-            shape: (word(7) >> 32) as u32,
+            call: word(4) as u32,
+            shape: (word(4) >> 32) as u32,
         })
     }
 }
@@ -144,10 +117,7 @@ mod tests {
                 kind,
                 team: (7, 0xffff_fff0),
                 operation: OperationKey { number: 1 << 40, start: 3, member: EVERYBODY },
-                key: (1 << 56) - 1,
-                bytes: 5,
-                token: 6,
-                address: u64::MAX,
+                key: u64::MAX - 5,
                 call: 9,
                 shape: 10,
             };
