@@ -234,7 +234,10 @@ impl Wrapper {
                 words.extend(self.compile_flags());
             }
             Step::Link | Step::LinkOther => {
-                if step == Step::Link && !self.arguments.iter().any(|word| word == "-no-pie") {
+                if step == Step::Link
+                    && !self.arguments.iter().any(|word| word == "-no-pie")
+                    && self.takes_link_options()
+                {
                     words.extend(link::LINK.iter().map(OsString::from));
                 }
                 words.extend(self.arguments.iter().cloned());
@@ -248,12 +251,23 @@ impl Wrapper {
         words
     }
 
+    /// Tells whether the compiler knows the options of linking that a C compiler knows: flang makes position-independent
+    /// executables, and refuses the word.
+    fn takes_link_options(&self) -> bool {
+        if self.language != Language::Fortran || self.compiler[0] == "gfortran" {
+            return true;
+        }
+        let mut question = self.tool(&self.compiler);
+        question.args(link::LINK).arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+        question.status().is_ok_and(|status| status.success())
+    }
+
     /// Returns the command line that links again, as a shared object that can be executed.
     fn shared_command(&self, interpreter: &Path) -> Result<Vec<OsString>, String> {
         let mut words = self.compiler.clone();
         words.extend(link::SHARED_LINK.iter().map(OsString::from));
         let start =
-            self.run_quietly(&[OsString::from(format!("-print-file-name={}", link::START_OBJECT))])?;
+            self.run_as_c_compiler(&[OsString::from(format!("-print-file-name={}", link::START_OBJECT))])?;
         // The user's files may follow `-x c`; objects must not be taken for sources.
         words.push(start.trim().into());
         words.push(interpreter.into());
@@ -265,6 +279,15 @@ impl Wrapper {
         words.extend(self.language_flags());
         words.extend(self.library_flags());
         Ok(words)
+    }
+
+    /// Runs what any C compiler can do: with the program's compiler, or with the C compiler where that one cannot, as flang.
+    fn run_as_c_compiler(&self, arguments: &[OsString]) -> Result<String, String> {
+        if !self.takes_link_options() {
+            let compiler = Wrapper::new(Language::C, Vec::new(), self.installation.clone());
+            return compiler.run_quietly(arguments);
+        }
+        self.run_quietly(arguments)
     }
 
     fn run_quietly(&self, arguments: &[OsString]) -> Result<String, String> {
@@ -339,10 +362,10 @@ impl Wrapper {
         }
         let program = output(&words);
         let bytes = std::fs::read(&program).unwrap_or_default();
-        if !link::needs_shared_link(&bytes) {
-            return Ok(0);
+        if link::needs_shared_link(&bytes) {
+            self.link_again(&program, &bytes)?;
         }
-        self.link_again()
+        Ok(0)
     }
 
     /// Compiles what wants modules that are not here; where that fails, says so before the compiler says its part.
@@ -384,16 +407,43 @@ impl Wrapper {
         }
     }
 
-    fn link_again(&self) -> Result<i32, String> {
+    /// Links a program that has thread-local data again, so that its ranks can be threads. Where the linker cannot do that, because
+    /// an object file was not compiled for it, the program stays as it is, and its ranks become processes.
+    fn link_again(&self, program: &Path, first: &[u8]) -> Result<(), String> {
+        let failed = |error: std::io::Error| format!("{}: {error}", program.display());
+        let permissions = std::fs::metadata(program).map_err(failed)?.permissions();
         let directory = Temporary::create()?;
         let (source, object) = (directory.0.join("interp.s"), directory.0.join("interp.o"));
         std::fs::write(&source, link::INTERPRETER_SOURCE)
             .map_err(|error| format!("{}: {error}", source.display()))?;
-        // Any compiler driver assembles; the Fortran one is no exception.
-        self.run_quietly(&["-c".into(), source.into(), "-o".into(), object.clone().into()])?;
+        self.run_as_c_compiler(&["-c".into(), source.into(), "-o".into(), object.clone().into()])?;
         let command = self.shared_command(&object)?;
-        let status = self.tool(&command).status().map_err(|error| self.cannot_run(&error))?;
-        Ok(status.code().unwrap_or(1))
+        let linked = self.tool(&command).output().map_err(|error| self.cannot_run(&error))?;
+        if linked.status.success() {
+            // If nobody reads it there is nobody to tell.
+            let _ = std::io::stderr().write_all(&linked.stderr);
+            return Ok(());
+        }
+        // The linker takes away what it could not complete.
+        std::fs::write(program, first).map_err(failed)?;
+        std::fs::set_permissions(program, permissions).map_err(failed)?;
+        let said = String::from_utf8_lossy(&linked.stderr);
+        let reason =
+            said.lines().find(|line| line.contains("relocation")).or(said.lines().next()).unwrap_or("");
+        let remedy = if self.language == Language::Fortran
+            && self.arguments.iter().any(|word| word == "-static-libgfortran")
+        {
+            "leave -static-libgfortran out: each rank has its own copy of the shared library"
+        } else {
+            "compile that file with -fPIC"
+        };
+        say!(
+            "{}: {}: thread-local data keeps its ranks from being threads; they will be processes. To have threads, {remedy}. \
+             The linker said: {reason}",
+            self.name(),
+            program.display()
+        );
+        Ok(())
     }
 }
 

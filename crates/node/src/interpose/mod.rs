@@ -12,6 +12,7 @@ mod proc_files;
 mod process;
 mod random;
 mod redirects;
+mod signals;
 mod text;
 mod threads;
 mod zone;
