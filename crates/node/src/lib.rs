@@ -8,6 +8,7 @@ pub mod descriptors;
 pub mod environment;
 pub mod exit;
 pub mod identity;
+pub mod keys;
 pub mod lock;
 pub mod mappings;
 pub mod options;

@@ -5,6 +5,7 @@ use crate::children::Children;
 use crate::environment::Environment;
 use crate::exit::ExitHandlers;
 use crate::identity::Program;
+use crate::keys::Keys;
 use crate::lock::Lock;
 use crate::options::{OptionVariables, Scan};
 use crate::random::Random;
@@ -28,6 +29,8 @@ pub struct RankState {
     pub environment: Mutex<Environment>,
     /// The variable `environ`.
     pub environ: Shared<*mut *mut c_char>,
+    /// Keys of thread-specific data.
+    pub keys: Mutex<Keys>,
     /// The processes the rank has started.
     pub children: Mutex<Children>,
     /// `stdin`, `stdout`, `stderr`, and what 0, 1 and 2 are.
@@ -135,6 +138,7 @@ impl RankState {
             options: Shared::new(OptionVariables::default()),
             environment: Mutex::new(environment),
             environ: Shared::new(environ),
+            keys: Mutex::default(),
             children: Mutex::default(),
             streams,
             program,

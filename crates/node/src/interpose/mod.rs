@@ -4,6 +4,7 @@ mod children;
 mod descriptors;
 mod environment;
 mod identity;
+mod keys;
 mod mappings;
 mod openings;
 mod openmp;
