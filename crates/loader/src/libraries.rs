@@ -23,6 +23,7 @@ pub const SHARED: &[(&str, &str)] = &[
     ("libanl.so.1", "is part of libc"),
     ("libm.so.6", "has no state but errno and signgam"),
     ("libmvec.so.1", "has no state"),
+    ("libquadmath.so.0", "has no state but errno and signgam; teaches libc's printf its format once"),
     ("libgcc_s.so.1", "unwinds through every object, so it must know all of them; has no other state"),
     ("libatomic.so.1", "its locks must be the same for everybody"),
     ("libstdc++.so.6", "is thread-safe; a throw in one object must meet the catch in another"),
