@@ -92,7 +92,9 @@ fn what_is_judged_exists() {
         return eprintln!("another libc than the table was made for");
     }
     let (installed, cxx) = installed();
-    if !["libgomp.so.1", "libatomic.so.1", "libquadmath.so.0"].iter().all(|name| installed.contains_key(name)) || cxx.is_empty() {
+    if !["libgomp.so.1", "libatomic.so.1", "libquadmath.so.0"].iter().all(|name| installed.contains_key(name))
+        || cxx.is_empty()
+    {
         return eprintln!("not all shared libraries are installed");
     }
     let exists =
