@@ -7,6 +7,7 @@ mod command;
 mod plan;
 mod plot;
 mod processes;
+mod pythons;
 mod report;
 mod statistics;
 
@@ -67,7 +68,7 @@ fn run(options: &Options) -> Result<(), String> {
     let parts = if options.only.is_empty() { Part::value_variants() } else { &options.only };
     let is_whole = options.only.is_empty();
     let with_python = parts.contains(&Part::Processes);
-    let pythons = with_python.then(|| processes::Pythons::prepare(&options.build.join("bin"), &out));
+    let pythons = with_python.then(|| pythons::Pythons::prepare(&options.build.join("bin"), &out));
     if let Some(Err(reason)) = &pythons {
         eprintln!("weft-bench: nothing is measured with Python: {reason}");
     }

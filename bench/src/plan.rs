@@ -1,7 +1,7 @@
 //! What is measured: the implementations, the programs, and the order in which rounds interleave them.
 
 use crate::command::{self, Outcome};
-use crate::processes::Pythons;
+use crate::pythons::Pythons;
 use crate::statistics::Samples;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

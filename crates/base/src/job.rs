@@ -1,6 +1,7 @@
 //! What `mpirun` tells a node process ([`Job`] and [`Handover`]), and what the node process reports ([`Report`]): one
 //! JSON document in an inherited file, the same for all node processes of the job, and JSON lines on a socket.
 
+use crate::site::Place;
 use crate::waiting::Knowledge;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -497,17 +498,6 @@ impl RankState {
     pub fn plain(rank: u32, state: &str) -> Self {
         Self { rank, state: state.into(), place: None, waits: None }
     }
-}
-
-/// A call in the program.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
-    /// The procedure.
-    pub call: String,
-    /// The address to which it returns, as the file counts it; 0 if unknown.
-    pub offset: u64,
-    /// The file.
-    pub file: String,
 }
 
 #[cfg(test)]

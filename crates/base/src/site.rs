@@ -1,11 +1,21 @@
 //! Where the program called the library: noted in checking mode only, for reports.
 
-use crate::job::Place;
 use core::cell::{Cell, RefCell};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// A call in the program.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// The procedure.
+    pub call: String,
+    /// The address to which it returns, as the file counts it; 0 if unknown.
+    pub offset: u64,
+    /// The file.
+    pub file: String,
+}
 
 /// A call of the program.
 #[derive(Debug)]

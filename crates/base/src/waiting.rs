@@ -1,7 +1,7 @@
 //! What a rank waits for, as its process knows it, for reports on jobs that cannot go on: each process says this of its
 //! ranks, and `mpirun`, which hears all, makes the text.
 
-use crate::job::Place;
+use crate::site::Place;
 use serde::{Deserialize, Serialize};
 
 /// The most requests, messages and receives that a process says of a rank; more are counted.

@@ -6,9 +6,8 @@
 #![allow(unsafe_code)] // Signal handlers and alternate stacks.
 
 use crate::frames;
-use crate::writer::Line;
+use crate::report::{self, Crash};
 use core::ffi::{c_int, c_void};
-use core::fmt::Write;
 use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -138,8 +137,8 @@ extern "C" fn handle(signal: c_int, information: *mut libc::siginfo_t, context: 
             pointer: stack_pointer,
         };
         match setup.form {
-            Form::Records => report(setup.fd, &crash),
-            Form::Text => crate::text::report(setup.fd, &crash),
+            Form::Records => report::records(setup.fd, &crash),
+            Form::Text => report::text(setup.fd, &crash),
         }
     }
     // SAFETY: restores the default action; signals itself if the crash will not come again by itself.
@@ -149,45 +148,4 @@ extern "C" fn handle(signal: c_int, information: *mut libc::siginfo_t, context: 
             libc::raise(signal);
         }
     }
-}
-
-/// What is known of a crash.
-pub(crate) struct Crash {
-    pub rank: Option<u32>,
-    pub signal: c_int,
-    pub code: c_int,
-    pub address: usize,
-    /// Lowest address and size of the stack that overflowed, if that was it.
-    pub stack: Option<(usize, usize)>,
-    pub counter: usize,
-    pub pointer: usize,
-}
-
-fn report(fd: i32, crash: &Crash) {
-    let Crash { signal, code, address, .. } = crash;
-    let mut line = Line::new();
-    let _ = line.write_str("{\"Crash\":{\"rank\":");
-    let _ = match crash.rank {
-        Some(rank) => write!(line, "{rank}"),
-        None => line.write_str("null"),
-    };
-    let _ = write!(line, ",\"signal\":{signal},\"code\":{code},\"address\":{address},\"stack\":");
-    let _ = match crash.stack {
-        Some((low, size)) => write!(line, "[{low},{size}]"),
-        None => line.write_str("null"),
-    };
-    let _ = line.write_str("}}");
-    line.send(fd);
-    frames::walk(crash.counter, crash.pointer, |address| {
-        frames::locate(address, |file, offset| {
-            let mut line = Line::new();
-            let _ = write!(line, "{{\"Frame\":{{\"address\":{address},\"offset\":{offset},\"file\":\"");
-            line.text(file);
-            let _ = line.write_str("\"}}");
-            line.send(fd);
-        });
-    });
-    let mut line = Line::new();
-    let _ = line.write_str("\"CrashEnd\"");
-    line.send(fd);
 }

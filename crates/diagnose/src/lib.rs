@@ -6,8 +6,8 @@
 
 pub mod crash;
 mod frames;
+mod report;
 pub mod signals;
-mod text;
 mod writer;
 
 pub use crash::{Form, Setup, install, install_alternate_stack};

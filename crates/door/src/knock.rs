@@ -2,13 +2,11 @@
 //!
 //! First comes the number of the port, then the handshake by its secret.
 
-use crate::socket::Socket;
+use crate::socket::{Socket, prepare};
 use crate::token::{ID, Token};
-use rustix::net::sockopt;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
-use weft_base::settings::NET_TIMEOUT;
 use weft_handshake::{Acceptor, CHALLENGE, Dialler, Expected, HELLO, PROOF, Pair, Secret, draw};
 use weft_machine::interfaces::Interfaces;
 use weft_sys::local_socket::read_now;
@@ -46,18 +44,6 @@ pub(crate) enum Step {
     Proved([u8; ID]),
     /// It does not, for this reason.
     Refused(String),
-}
-
-/// Sees to it that the end of the other host is noticed.
-pub(crate) fn prepare(socket: &TcpStream) -> io::Result<()> {
-    let patience = Duration::from_secs(NET_TIMEOUT.get().max(1));
-    let least = Duration::from_secs(1);
-    sockopt::set_tcp_nodelay(socket, true)?;
-    sockopt::set_socket_keepalive(socket, true)?;
-    sockopt::set_tcp_keepidle(socket, (patience / 2).max(least))?;
-    sockopt::set_tcp_keepintvl(socket, (patience / 6).max(least))?;
-    sockopt::set_tcp_keepcnt(socket, 3)?;
-    Ok(sockopt::set_tcp_user_timeout(socket, patience.as_millis() as u32)?)
 }
 
 /// Listens on the interfaces that settings choose, each on a port that the kernel chooses; on none where that cannot be.

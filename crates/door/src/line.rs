@@ -1,7 +1,7 @@
 //! The way between two processes that have found each other.
 
 use crate::frames::frame;
-use crate::limit::{Waiting, wait_within};
+use crate::limit::{Limits, Waiting};
 use crate::socket::Socket;
 use std::collections::VecDeque;
 use std::io;
@@ -44,23 +44,17 @@ impl Waiting for Inbox {
     }
 }
 
-/// Waits for what another process does, which is no deadlock.
-pub(crate) fn awaiting(wait: impl FnOnce()) {
-    weft_sched::expect_events(true);
-    wait();
-    weft_sched::expect_events(false);
-}
-
 /// A connection to another process. Its end closes it.
 pub struct Line {
     socket: Socket,
     inbox: Arc<Inbox>,
     secret: Secret,
+    limits: Arc<Limits>,
 }
 
 impl Line {
-    pub(crate) fn new(socket: Socket, inbox: Arc<Inbox>, secret: Secret) -> Self {
-        Self { socket, inbox, secret }
+    pub(crate) fn new(socket: Socket, inbox: Arc<Inbox>, secret: Secret, limits: Arc<Limits>) -> Self {
+        Self { socket, inbox, secret, limits }
     }
 
     /// Returns what both ends know, and nobody else but who was told the port.
@@ -89,7 +83,7 @@ impl Line {
     /// # Errors
     /// `TimedOut` if none came; `UnexpectedEof` if the other end is gone.
     pub fn receive_within(&self, limit: Option<Duration>) -> io::Result<Vec<u8>> {
-        if !wait_within(&self.inbox, limit, || self.inbox.has_some())? {
+        if !self.limits.wait_within(&self.inbox, limit, || self.inbox.has_some()) {
             return Err(io::ErrorKind::TimedOut.into());
         }
         self.inbox.state.lock().0.pop_front().ok_or_else(|| io::ErrorKind::UnexpectedEof.into())

@@ -2,16 +2,16 @@
 
 use crate::frames::{Frames, frame};
 use crate::knock::{Knock, STRANGERS, Step, listen};
-use crate::limit::{Limit, Waiting, wait_within};
+use crate::limit::{Limits, Waiting};
 use crate::line::{Inbox, Line};
 use crate::socket::Socket;
 use crate::token::{ID, Token};
 use std::collections::{HashMap, VecDeque};
-use std::io::{self, Write};
+use std::io;
 use std::net::{SocketAddr as NetAddress, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -45,6 +45,7 @@ pub struct Port {
     token: Token,
     queue: Arc<Queue>,
     addresses: Vec<NetAddress>,
+    limits: Arc<Limits>,
 }
 
 /// A descriptor that is handed out to whoever shows the token; not any more once this is dropped.
@@ -70,8 +71,6 @@ struct State {
     names: HashMap<String, (Arc<UnixListener>, String)>,
     /// Sockets to be read from that the thread does not know yet.
     fresh: Vec<Caller>,
-    /// Waits that end at some time.
-    limits: Vec<Arc<Limit>>,
 }
 
 /// The door of this process.
@@ -79,8 +78,8 @@ pub struct Door {
     name: String,
     listener: UnixListener,
     state: Lock<State>,
-    /// Makes the thread look at `state` again.
-    bell: (UnixStream, UnixStream),
+    /// Its bell makes the thread look at `state` again.
+    limits: Arc<Limits>,
 }
 
 /// Somebody at the door.
@@ -129,8 +128,12 @@ pub fn door() -> io::Result<&'static Door> {
     }
     let name = format!("weft-door-{}", token()?);
     let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
-    let door: &'static Door =
-        Box::leak(Box::new(Door { name, listener, state: Lock::default(), bell: UnixStream::pair()? }));
+    let door: &'static Door = Box::leak(Box::new(Door {
+        name,
+        listener,
+        state: Lock::default(),
+        limits: Arc::new(Limits::new()?),
+    }));
     spawn_apart("weft-door", 256 << 10, || door.serve())?;
     Ok(DOOR.get_or_init(|| door))
 }
@@ -163,8 +166,8 @@ impl Door {
             state.ports.insert(token.id, queue.clone());
             state.nets.iter().map(|(_, at)| *at).collect()
         };
-        self.ring();
-        Ok(Port { token, queue, addresses })
+        self.limits.ring();
+        Ok(Port { token, queue, addresses, limits: self.limits.clone() })
     }
 
     /// Makes a ticket for a descriptor.
@@ -188,14 +191,14 @@ impl Door {
             _ => NameRefused::System(error),
         })?;
         self.state.lock().names.insert(service.into(), (Arc::new(listener), port.into()));
-        self.ring();
+        self.limits.ring();
         Ok(())
     }
 
     /// Takes a name back. Returns whether this process had published it.
     pub fn unpublish(&self, service: &str) -> bool {
         let removed = self.state.lock().names.remove(service);
-        self.ring();
+        self.limits.ring();
         // The thread may be looking at its socket, which is closed when it has looked: the name is free only then.
         let Some((listener, _)) = removed else { return false };
         while Arc::strong_count(&listener) > 1 {
@@ -216,23 +219,8 @@ impl Door {
             asks_for_name: false,
         };
         self.state.lock().fresh.push(caller);
-        self.ring();
-        Ok(Line::new(socket, inbox, secret))
-    }
-
-    /// Ends a wait at its time.
-    pub(crate) fn watch(&self, limit: Arc<Limit>) {
-        self.state.lock().limits.push(limit);
-        self.ring();
-    }
-
-    /// Does not end a wait any more.
-    pub(crate) fn forget(&self, limit: &Arc<Limit>) {
-        self.state.lock().limits.retain(|other| !Arc::ptr_eq(other, limit));
-    }
-
-    fn ring(&self) {
-        let _ = (&self.bell.0).write_all(&[1]);
+        self.limits.ring();
+        Ok(Line::new(socket, inbox, secret, self.limits.clone()))
     }
 
     fn serve(&self) {
@@ -240,18 +228,15 @@ impl Door {
         let mut refused = Refused::default();
         loop {
             let now = Instant::now();
-            let (names, nets, next_limit, over) = {
+            let (over, next_limit) = self.limits.take_over(now);
+            let (names, nets) = {
                 let mut state = self.state.lock();
-                let (over, limits): (Vec<_>, Vec<_>) =
-                    core::mem::take(&mut state.limits).into_iter().partition(|limit| limit.at <= now);
-                state.limits = limits;
-                let next_limit = state.limits.iter().map(|limit| limit.at).min();
                 callers.append(&mut state.fresh);
                 let names: Vec<Arc<UnixListener>> =
                     state.names.values().map(|(listener, _)| listener.clone()).collect();
                 let nets: Vec<Arc<TcpListener>> =
                     state.nets.iter().map(|(listener, _)| listener.clone()).collect();
-                (names, nets, next_limit, over)
+                (names, nets)
             };
             over.iter().for_each(|limit| limit.pass());
             callers.retain(|caller| {
@@ -263,7 +248,7 @@ impl Door {
             });
             let deadlines = callers.iter().filter_map(|caller| caller.knock.as_ref()).map(|k| k.until);
             let deadline = deadlines.chain(next_limit).min();
-            let fixed = [self.bell.1.as_fd(), self.listener.as_fd()];
+            let fixed = [self.limits.bell(), self.listener.as_fd()];
             let sources: Vec<BorrowedFd<'_>> = fixed
                 .into_iter()
                 .chain(names.iter().map(|listener| listener.as_fd()))
@@ -278,7 +263,7 @@ impl Door {
                 !of_callers.next().is_some_and(|&ready| ready) || self.hear(caller, &mut refused)
             });
             if ready[0] {
-                let _ = local_socket::read_now(self.bell.1.as_fd(), &mut [0; 256]);
+                let _ = local_socket::read_now(self.limits.bell(), &mut [0; 256]);
             }
             let (of_local, of_nets) = ready[1..].split_at(1 + names.len());
             let listeners = [(&self.listener, false)].into_iter();
@@ -329,7 +314,7 @@ impl Door {
         let (Some(queue), Ok(socket)) = (queue, caller.socket.try_clone()) else { return false };
         let inbox = Inbox::new();
         caller.inbox = Some(inbox.clone());
-        queue.lines.lock().push_back(Line::new(socket, inbox, queue.secret));
+        queue.lines.lock().push_back(Line::new(socket, inbox, queue.secret, self.limits.clone()));
         queue.waiting.wake_all();
         true
     }
@@ -431,7 +416,7 @@ impl Port {
             let is_closed = || self.queue.is_closed.load(Ordering::Acquire);
             let has_some = || is_closed() || !self.queue.lines.lock().is_empty();
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-            let in_time = wait_within(&self.queue, left, has_some)?;
+            let in_time = self.limits.wait_within(&self.queue, left, has_some);
             if is_closed() {
                 return Err(io::ErrorKind::NotConnected.into());
             }
@@ -463,7 +448,7 @@ impl Drop for Port {
                     state.nets.clear();
                 }
             }
-            door.ring();
+            door.limits.ring();
         }
         self.queue.lines.lock().clear();
     }
@@ -488,6 +473,8 @@ impl Drop for Ticket {
 mod tests {
     use super::*;
     use crate::{connect, fetch, look_up};
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
 
     #[test]
     fn who_connects_is_received_and_both_speak() {
@@ -528,7 +515,7 @@ mod tests {
         line.send(b"late").unwrap();
         assert_eq!(caller.receive_within(Some(Duration::from_secs(3600))).unwrap(), b"late");
         assert_eq!(line.receive_within(None).unwrap(), b"hello");
-        assert!(door.state.lock().limits.iter().all(|limit| limit.at <= Instant::now()));
+        assert_eq!(door.limits.take_over(Instant::now()).1, None);
     }
 
     #[test]

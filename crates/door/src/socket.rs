@@ -1,10 +1,12 @@
 //! A socket to another process, on this host or on another one.
 
-use crate::knock::prepare;
+use rustix::net::sockopt;
 use std::io::{self, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
+use weft_base::settings::NET_TIMEOUT;
 
 /// A socket to another process.
 pub(crate) enum Socket {
@@ -54,4 +56,16 @@ impl AsFd for Socket {
             Self::Net(socket) => socket.as_fd(),
         }
     }
+}
+
+/// Sees to it that the end of the other host is noticed.
+pub(crate) fn prepare(socket: &TcpStream) -> io::Result<()> {
+    let patience = Duration::from_secs(NET_TIMEOUT.get().max(1));
+    let least = Duration::from_secs(1);
+    sockopt::set_tcp_nodelay(socket, true)?;
+    sockopt::set_socket_keepalive(socket, true)?;
+    sockopt::set_tcp_keepidle(socket, (patience / 2).max(least))?;
+    sockopt::set_tcp_keepintvl(socket, (patience / 6).max(least))?;
+    sockopt::set_tcp_keepcnt(socket, 3)?;
+    Ok(sockopt::set_tcp_user_timeout(socket, patience.as_millis() as u32)?)
 }

@@ -13,30 +13,21 @@
 //! Copies are never unloaded: their threads, handlers and stdio buffers may be referred to until the process ends.
 #![allow(unsafe_code)]
 
-use crate::edit::{Hooks, NAME_SLOT, Slot, Template};
+use crate::edit::{Hooks, NAME_SLOT, Slot};
 use crate::enter;
 use crate::error::{Error, ErrorKind, Result};
+use crate::linker::order::show_debugger;
+use crate::linker::{LOADING, LinkMap, explain, linker_error, memory_file, unique_path};
 use crate::program::{Object, Program};
 use object::elf;
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
-
-/// Describes the public head of the linker's record of a loaded object (`<link.h>`).
-#[repr(C)]
-pub(crate) struct LinkMap {
-    pub base: usize,
-    pub name: *const c_char,
-    dynamic: *mut c_void,
-    next: *mut LinkMap,
-    previous: *mut LinkMap,
-}
+use std::path::Path;
+use std::sync::PoisonError;
 
 type Main = unsafe extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char);
 
@@ -52,8 +43,6 @@ pub struct Copy {
     pub index: usize,
     /// Holds the names under which the linker knows the objects, and its record of the program, for programs that ask it.
     pub(crate) linked: Option<(Vec<CString>, usize)>,
-    /// Holds what the rank opens while it runs.
-    pub(crate) space: OnceLock<&'static crate::plugins::Space>,
     /// Keeps the initial stack frame's argument vectors alive; filled once by `enter`.
     frame: Frame,
 }
@@ -63,75 +52,6 @@ struct Frame(UnsafeCell<Vec<usize>>);
 
 // SAFETY: only `Copy::enter` touches the cell, and its contract allows one call per copy.
 unsafe impl Sync for Frame {}
-
-/// Returns the size of a page of memory.
-pub(crate) fn page_size() -> u64 {
-    // SAFETY: asks for a constant of the system.
-    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as u64 }
-}
-
-/// Loads libraries that all copies share; copies then find them by name whatever their own search lists say.
-pub(crate) fn load_shared(paths: &[PathBuf]) -> Result<()> {
-    for path in paths {
-        let name = CString::new(path.as_os_str().as_encoded_bytes())
-            .map_err(|_| Error::new(path, ErrorKind::Unreadable, "has a zero byte in its path"))?;
-        // SAFETY: a valid path; the libraries on the shared list run no user code while they are loaded.
-        if unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) }.is_null() {
-            return Err(Error::new(path, ErrorKind::Refused, linker_error()));
-        }
-    }
-    Ok(())
-}
-
-/// Tells whether the host or a library it was linked with defines a symbol: the linker finds those first.
-pub(crate) fn host_defines(symbol: &str) -> bool {
-    let Ok(name) = CString::new(symbol) else { return false };
-    // SAFETY: the handle of the host itself, which stays valid; looking up a name has no effect.
-    unsafe { !libc::dlsym(libc::dlopen(std::ptr::null(), libc::RTLD_NOW), name.as_ptr()).is_null() }
-}
-
-/// Creates the file that edited tables are mapped from after loading, if edits must stay visible.
-pub(crate) fn write_edited(path: &Path, original: &[u8], template: &Template) -> Result<Option<File>> {
-    if !template.maps.iter().any(|map| map.edited) {
-        return Ok(None);
-    }
-    let file = memory_file(path, template.length)?;
-    let failed = |e: io::Error| Error::system(path, "cannot write its edited tables", &e);
-    for map in template.maps.iter().filter(|map| map.edited) {
-        let (from, to) = (map.offset as usize, ((map.offset + map.length) as usize).min(original.len()));
-        file.write_all_at(original.get(from..to).unwrap_or(&[]), map.offset).map_err(failed)?;
-    }
-    for piece in &template.pieces {
-        let covered = template.maps.iter().any(|m| {
-            m.edited
-                && m.offset < piece.offset + piece.bytes.len() as u64
-                && piece.offset < m.offset + m.length
-        });
-        if covered {
-            file.write_all_at(&piece.bytes, piece.offset).map_err(failed)?;
-        }
-    }
-    Ok(Some(file))
-}
-
-pub(crate) fn memory_file(path: &Path, length: u64) -> Result<File> {
-    // Newer kernels want to hear whether the file will be started as a program, which it will not; a system may
-    // insist (vm.memfd_noexec=2). Older kernels do not know the flag.
-    // SAFETY: a constant name; the result is checked.
-    let create = |flags| unsafe { libc::memfd_create(c"program".as_ptr(), libc::MFD_CLOEXEC | flags) };
-    let mut fd = create(libc::MFD_NOEXEC_SEAL);
-    if fd < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL) {
-        fd = create(0);
-    }
-    if fd < 0 {
-        let hint = "no memory file for its copy (each copy needs a few open files while it is loaded, see ulimit -n)";
-        return Err(Error::system(path, hint, &io::Error::last_os_error()));
-    }
-    // SAFETY: a descriptor just created that nobody else owns.
-    let file = unsafe { File::from_raw_fd(fd) };
-    file.set_len(length).map_err(|e| Error::system(path, "no memory file for its copy", &e))?;
-    Ok(file)
-}
 
 /// Fills a copy's file: the template's pieces and the paths of its private libraries.
 pub(crate) fn fill_copy(object: &Object, file: &File, libraries: &[CString]) -> Result<()> {
@@ -150,52 +70,6 @@ pub(crate) fn fill_copy(object: &Object, file: &File, libraries: &[CString]) -> 
     }
     Ok(())
 }
-
-/// Spells the path of an open file so that no two calls give the same text.
-///
-/// The number is written in empty and `.` path components at the front, where a comparison of two names ends soon.
-/// The process is named by its number because debuggers open the path too: `self` would be the debugger, which waits
-/// for ever if its descriptor happens to be a terminal or a pipe.
-pub(crate) fn unique_path(file: &File) -> CString {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    let mut number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let mut path = String::from("/");
-    while number != 0 {
-        path.push_str(if number & 1 == 1 { "./" } else { "/" });
-        number >>= 1;
-    }
-    path.push_str(&format!("proc/{}/fd/{}", std::process::id(), file.as_raw_fd()));
-    debug_assert!(path.len() < NAME_SLOT as usize);
-    CString::new(path).unwrap_or_default()
-}
-
-pub(crate) fn linker_error() -> String {
-    // SAFETY: reads the calling thread's message, which stays valid until its next call to the linker.
-    unsafe {
-        let message = libc::dlerror();
-        if message.is_null() {
-            return "was refused by the dynamic linker without a reason".into();
-        }
-        format!("was refused by the dynamic linker: {}", CStr::from_ptr(message).to_string_lossy())
-    }
-}
-
-/// Adds the limit that is most likely behind a refusal.
-pub(crate) fn explain(message: String) -> String {
-    let number = |path| std::fs::read_to_string(path).ok().and_then(|s| s.trim().parse::<usize>().ok());
-    let maps = std::fs::read("/proc/self/maps").map_or(0, |m| m.iter().filter(|b| **b == b'\n').count());
-    match number("/proc/sys/vm/max_map_count") {
-        Some(limit) if maps + 16 > limit => format!(
-            "{message}; the process has {maps} memory mappings and the system allows {limit}: raise it with sysctl \
-             vm.max_map_count={}",
-            4 * limit
-        ),
-        _ => message,
-    }
-}
-
-/// Taken by whoever loads: two threads doing it at the same time would read the linker's list while it grows.
-pub(crate) static LOADING: Mutex<()> = Mutex::new(());
 
 impl Program {
     /// Loads one more copy; `index` is only remembered.
@@ -240,25 +114,16 @@ impl Program {
             }
             settle(object, bases[position])?;
         }
-        crate::plugins::show_debugger();
         for (object, slot, owner, value) in &self.inner.corrections {
             let target = (bases[*owner] + *value as usize).wrapping_add(slot.addend as usize);
             // SAFETY: the slot lies in the object's writable data, as the template's maker checked, and nothing of
             // the copy runs yet.
             unsafe { ((bases[*object] + slot.address as usize) as *mut usize).write_unaligned(target) };
         }
-        crate::debugger::notify();
+        show_debugger();
         let entry = bases[0] + objects[0].template.entry as usize;
         let linked = self.inner.asks_linker.then_some((names, handle as usize));
-        Ok(Copy {
-            program: self.clone(),
-            bases,
-            entry,
-            index,
-            linked,
-            space: OnceLock::new(),
-            frame: Frame::default(),
-        })
+        Ok(Copy { program: self.clone(), bases, entry, index, linked, frame: Frame::default() })
     }
 }
 
@@ -345,11 +210,6 @@ impl Copy {
         self.bases[0]
     }
 
-    /// Tells whether an address lies in the copy's code or data.
-    pub fn owns(&self, address: usize) -> bool {
-        self.locate(address).is_some() || self.space.get().is_some_and(|space| space.owns(address))
-    }
-
     /// Returns the load address of each object.
     pub(crate) fn bases(&self) -> &[usize] {
         &self.bases
@@ -367,16 +227,6 @@ impl Copy {
             }
         }
         None
-    }
-
-    /// Counts the memory mappings that the copy takes, as the system counts them now.
-    ///
-    /// # Errors
-    /// What the system says when its list of mappings is read.
-    pub fn mappings(&self) -> io::Result<u64> {
-        let maps = std::fs::read_to_string("/proc/self/maps")?;
-        let starts = |line: &str| usize::from_str_radix(line.split('-').next()?, 16).ok();
-        Ok(maps.lines().filter_map(starts).filter(|start| self.owns(*start)).count() as u64)
     }
 
     /// Lets the program's and its private libraries' references to a symbol of a shared library lead to `address`.
@@ -413,43 +263,6 @@ impl Copy {
         Some(self.bases[0] + *address as usize)
     }
 
-    /// Runs the constructors of the private libraries, then the program's, each after those it needs.
-    ///
-    /// Programs built with a libc before 2.34 pass their own loop over their constructors as the fourth argument of
-    /// `__libc_start_main`; the host must not call it, as this has run them all.
-    ///
-    /// # Safety
-    /// Must be called once, on the rank's own thread, with the vectors `main` will get.
-    pub unsafe fn run_constructors(&self, argc: c_int, argv: *mut *mut c_char, envp: *mut *mut c_char) {
-        let (base, hooks) = (self.bases[0], &self.program.inner.objects[0].template.hooks);
-        if let Some(space) = self.space.get() {
-            space.set_arguments(argc, argv, envp);
-        }
-        // SAFETY: passed on to the caller; the program's table of early constructors comes before everything.
-        unsafe {
-            run_array(base, hooks.before, argc, argv, envp);
-            for object in &self.program.inner.order {
-                self.construct(*object, argc, argv, envp);
-            }
-        }
-    }
-
-    /// Runs destructors in the reverse order of constructors: the program's first.
-    ///
-    /// # Safety
-    /// Must be called once, on the rank's own thread, after what the rank registered for its exit has run. Nothing
-    /// of the copy may run afterwards.
-    pub unsafe fn run_destructors(&self) {
-        if let Some(space) = self.space.get() {
-            // SAFETY: passed on to the caller.
-            return unsafe { space.run_all_destructors() };
-        }
-        for object in self.program.inner.order.iter().rev() {
-            // SAFETY: tables and functions were found inside the object; the caller keeps the order.
-            unsafe { destruct(self.bases[*object], &self.program.inner.objects[*object].template.hooks) };
-        }
-    }
-
     /// Starts the copy at its entry point, on the calling thread's stack.
     ///
     /// The program's start code sets itself up and calls `__libc_start_main`, which the host must have defined; that
@@ -466,7 +279,17 @@ impl Copy {
         }
     }
 
-    unsafe fn construct(&self, object: usize, argc: c_int, argv: *mut *mut c_char, envp: *mut *mut c_char) {
+    /// Runs the constructors of one of the objects.
+    ///
+    /// # Safety
+    /// Once, on the rank's own thread, with the vectors `main` will get.
+    pub(crate) unsafe fn construct(
+        &self,
+        object: usize,
+        argc: c_int,
+        argv: *mut *mut c_char,
+        envp: *mut *mut c_char,
+    ) {
         // SAFETY: passed on to the caller.
         unsafe {
             construct(
@@ -519,7 +342,11 @@ pub(crate) unsafe fn destruct(base: usize, hooks: &Hooks) {
     }
 }
 
-unsafe fn run_array(
+/// Calls the functions of a table.
+///
+/// # Safety
+/// The table is one of an object that is loaded at `base`.
+pub(crate) unsafe fn run_array(
     base: usize,
     array: Option<(u64, u64)>,
     argc: c_int,

@@ -1,14 +1,13 @@
 //! Loads one private copy of a program, and of the libraries it brings, for each rank of a process.
 //!
 //! [`examine`] judges a program's file, [`Program::prepare`] reads and edits it once, [`Program::load_copy`] makes
-//! a copy, and [`Copy`] runs it. The crate knows ELF files and the dynamic linker, nothing of what ranks do.
+//! a copy, and [`Copy`] runs it. `linker` is what is asked of the dynamic linker. The crate knows nothing of what ranks do.
 //!
 //! What a rank opens while it runs is loaded by [`plugins`]. The files of the folder `symbols` beside `src` judge every
 //! symbol of the libraries that all ranks share; `uses` finds which of these a program uses.
 
 mod cache;
 mod copy;
-mod debugger;
 mod edit;
 mod enter;
 mod error;
@@ -16,6 +15,7 @@ mod examine;
 pub mod image;
 pub mod libraries;
 pub mod link;
+mod linker;
 mod map;
 mod parts;
 pub mod plugins;
@@ -23,9 +23,11 @@ mod program;
 mod relocation;
 pub mod symbols;
 mod uses;
+mod verdict;
 
 pub use copy::Copy;
 pub use error::{Error, ErrorKind, Result};
-pub use examine::{Note, Reason, ReasonKind, Verdict, examine, examine_with};
+pub use examine::{examine, examine_with};
 pub use program::{Program, check_bytes};
 pub use uses::imports;
+pub use verdict::{Note, Reason, ReasonKind, Verdict};

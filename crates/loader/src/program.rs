@@ -5,11 +5,15 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::examine;
 use crate::image::Symbol;
 use crate::libraries::{Search, System};
+use crate::linker::memory_file;
 use crate::parts::{self, Need, Part};
 use object::elf;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::CString;
+use std::fs::File;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -62,7 +66,7 @@ pub(crate) struct Object {
     pub file: crate::map::MappedFile,
     pub template: Template,
     /// Holds the edited tables if they must stay visible after loading.
-    pub edited: Option<std::fs::File>,
+    pub edited: Option<File>,
 }
 
 impl Program {
@@ -93,12 +97,12 @@ impl Program {
                 format!("{}; {}, or run its ranks as processes", first.what, first.remedy),
             ));
         }
-        crate::copy::load_shared(&shared(&parts))?;
+        crate::linker::load_shared(&shared(&parts))?;
         Self::from_parts(parts, ours)
     }
 
     fn from_parts(parts: Vec<Part>, ours: &[&str]) -> Result<Program> {
-        let page = crate::copy::page_size();
+        let page = crate::linker::page_size();
         let order = order(&parts);
         let mut own_names = HashMap::new();
         let mut objects = Vec::new();
@@ -124,7 +128,7 @@ impl Program {
         let list = list(&parts);
         let asks_linker = objects
             .iter()
-            .any(|template| crate::plugins::REPLACED.iter().any(|name| template.slots.contains_key(*name)));
+            .any(|template| crate::linker::REPLACED.iter().any(|name| template.slots.contains_key(*name)));
         let objects = parts.into_iter().zip(objects).map(|(part, template)| Object::new(part, template));
         Ok(Program {
             inner: Arc::new(Inner {
@@ -174,7 +178,7 @@ impl Object {
         let name = CString::new(part.path.as_os_str().as_bytes())
             .map_err(|_| Error::new(&part.path, ErrorKind::Unreadable, "has a zero byte in its path"))?;
         let soname = part.image()?.tagged_string(elf::DT_SONAME).map(String::from);
-        let edited = crate::copy::write_edited(&part.path, part.file.bytes(), &template)?;
+        let edited = write_edited(&part.path, part.file.bytes(), &template)?;
         Ok(Object {
             path: part.path,
             soname,
@@ -184,6 +188,30 @@ impl Object {
             edited,
         })
     }
+}
+
+/// Creates the file that edited tables are mapped from after loading, if edits must stay visible.
+fn write_edited(path: &Path, original: &[u8], template: &Template) -> Result<Option<File>> {
+    if !template.maps.iter().any(|map| map.edited) {
+        return Ok(None);
+    }
+    let file = memory_file(path, template.length)?;
+    let failed = |e: io::Error| Error::system(path, "cannot write its edited tables", &e);
+    for map in template.maps.iter().filter(|map| map.edited) {
+        let (from, to) = (map.offset as usize, ((map.offset + map.length) as usize).min(original.len()));
+        file.write_all_at(original.get(from..to).unwrap_or(&[]), map.offset).map_err(failed)?;
+    }
+    for piece in &template.pieces {
+        let covered = template.maps.iter().any(|m| {
+            m.edited
+                && m.offset < piece.offset + piece.bytes.len() as u64
+                && piece.offset < m.offset + m.length
+        });
+        if covered {
+            file.write_all_at(&piece.bytes, piece.offset).map_err(failed)?;
+        }
+    }
+    Ok(Some(file))
 }
 
 /// Tells whether a symbol is data or a function that other objects may refer to.
@@ -200,7 +228,8 @@ fn corrections(
     let mut all = Vec::new();
     for (index, template) in objects.iter().enumerate() {
         for (name, slots) in &template.slots {
-            let Some((owner, value)) = own_names.get(name).filter(|_| crate::copy::host_defines(name)) else {
+            let Some((owner, value)) = own_names.get(name).filter(|_| crate::linker::host_defines(name))
+            else {
                 continue;
             };
             all.extend(slots.iter().map(|slot| (index, *slot, *owner, *value)));

@@ -1,11 +1,11 @@
 //! Finds what a program and its own libraries use of libraries that all ranks share, where a rank could tell.
 
 use crate::error::Result;
-use crate::examine::{Reason, ReasonKind};
 use crate::image::Image;
 use crate::libraries::System;
 use crate::parts::{self, Part};
 use crate::symbols::{self, Standing};
+use crate::verdict::{Reason, ReasonKind};
 use object::elf;
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};

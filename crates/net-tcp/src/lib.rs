@@ -17,7 +17,7 @@
 //! | `Broken` | what has arrived is still delivered | the last of it: *ended* if the peer had said so, else a loss |
 //! | `Ended` | nothing any more | |
 //!
-//! `congestion` says how connections avoid congestion; `link` who may touch what of a connection; `door` how two that dial at once agree; `weft_handshake` how they prove to
+//! `congestion` says how connections avoid congestion; `link` who may touch what of a connection; `device::door` how two that dial at once agree; `weft_handshake` how they prove to
 //! each other that they belong to the job, before anything else is read; `frame` how messages look on the wire.
 //!
 //! # Ways of a message
@@ -68,7 +68,6 @@ mod card;
 mod config;
 mod congestion;
 mod device;
-mod door;
 pub mod frame;
 mod lane;
 mod link;

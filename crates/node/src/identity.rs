@@ -5,7 +5,7 @@
 #![allow(unsafe_code)] // Asks the C library for a number, and keeps strings that live for ever.
 
 use crate::proc_files::short_name;
-use crate::state::Shared;
+use crate::shared::Shared;
 use core::ffi::{CStr, c_char};
 
 /// The program that a rank runs.

@@ -14,6 +14,7 @@ pub mod mappings;
 pub mod options;
 pub mod proc_files;
 pub mod random;
+pub mod shared;
 pub mod state;
 pub mod streams;
 

@@ -9,9 +9,10 @@ use crate::keys::Keys;
 use crate::lock::Lock;
 use crate::options::{OptionVariables, Scan};
 use crate::random::Random;
+use crate::shared::Shared;
 use crate::streams::Streams;
 use core::ffi::{c_char, c_int, c_long};
-use std::cell::{Cell, UnsafeCell};
+use std::cell::Cell;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicI32;
 
@@ -54,27 +55,6 @@ pub struct OpenMpLocks {
     pub critical: Lock,
     /// Of atomic operations without an instruction.
     pub atomic: Lock,
-}
-
-/// A variable that the program itself reads and writes by address, as unprotected as libc's own.
-pub struct Shared<T>(UnsafeCell<T>);
-
-// SAFETY: the standard calls the functions that use these variables unsafe for threads; the program must not call
-// them at the same time from two threads of one rank, as in a process.
-unsafe impl<T> Sync for Shared<T> {}
-// SAFETY: the pointers inside are to memory that lives as long as the process, whatever thread uses them.
-unsafe impl<T> Send for Shared<T> {}
-
-impl<T> Shared<T> {
-    /// Wraps a value.
-    pub const fn new(value: T) -> Self {
-        Self(UnsafeCell::new(value))
-    }
-
-    /// Returns the variable's address.
-    pub const fn get(&self) -> *mut T {
-        self.0.get()
-    }
 }
 
 /// What `tzset` tells of the time zone.

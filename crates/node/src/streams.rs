@@ -7,7 +7,6 @@
 #![allow(unsafe_code)] // Handles libc's streams.
 
 use crate::descriptors::{COUNT, Descriptors, null};
-use crate::state;
 use core::cell::UnsafeCell;
 use core::ffi::{c_char, c_int, c_void};
 use std::collections::HashSet;
@@ -78,7 +77,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Returns libc's own stream.
-fn of_process(which: usize) -> *mut Stream {
+pub fn of_process(which: usize) -> *mut Stream {
     // SAFETY: libc's variables, which nobody changes: ranks have their own.
     unsafe { [stdin, stdout, stderr][which] }
 }
@@ -318,16 +317,6 @@ impl Streams {
             unsafe { setvbuf(stream, core::ptr::null_mut(), libc::_IONBF, 0) };
         }
         self.change(|descriptors, _| descriptors.end());
-    }
-}
-
-/// Returns `stdin` (0), `stdout` or `stderr` of the calling thread's rank.
-#[unsafe(no_mangle)]
-extern "C" fn weft_stream(which: c_int) -> *mut Stream {
-    match state::current() {
-        // SAFETY: the rank's variable, which it may read at any time.
-        Some(rank) => unsafe { *rank.streams.variable(which as usize) },
-        None => of_process(which as usize),
     }
 }
 

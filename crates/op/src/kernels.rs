@@ -294,15 +294,9 @@ macro_rules! by_float {
     };
 }
 
-/// Returns the kernel of an operation on a predefined type at a level, or nothing when the standard does not define it.
-pub(crate) fn kernel(level: Level, kind: Kind, basic: Basic) -> Option<Kernel> {
-    crate::special::kernel(level, kind, class(basic), basic.description().repr)
-        .or_else(|| general(level, kind, basic))
-}
-
 /// Returns the group of a predefined type, where `MPI_CHAR` is a `signed char`: the standard gives it no operations, but others
 /// do, and programs rely on that.
-fn class(basic: Basic) -> Class {
+pub(crate) fn class(basic: Basic) -> Class {
     if basic.handle() == c::MPI_CHAR { Class::CInteger } else { basic.description().class }
 }
 

@@ -91,7 +91,7 @@ static OPS: LazyLock<[Option<Op>; HANDLES]> = LazyLock::new(|| {
     for (kind, handle, name) in PREDEFINED {
         let (mut kernels, mut combinations) = (Box::new([None; 256]), Box::new([None; 256]));
         for basic in Basic::all() {
-            kernels[basic.index()] = kernels::kernel(level, kind, basic);
+            kernels[basic.index()] = kernel(level, kind, basic);
             combinations[basic.index()] = kernels::combination(level, kind, basic);
         }
         let (kernels, combinations) = (Box::leak(kernels), Box::leak(combinations));
@@ -100,6 +100,12 @@ static OPS: LazyLock<[Option<Op>; HANDLES]> = LazyLock::new(|| {
     }
     ops
 });
+
+/// Returns the kernel of an operation on a predefined type at a level, or nothing when the standard does not define it.
+fn kernel(level: level::Level, kind: Kind, basic: Basic) -> Option<Kernel> {
+    special::kernel(level, kind, kernels::class(basic), basic.description().repr)
+        .or_else(|| kernels::general(level, kind, basic))
+}
 
 impl Op {
     /// Returns the predefined operation of a handle, or nothing when the handle is not a predefined one.

@@ -1,6 +1,7 @@
 //! All kernels of all levels against the general loop of the baseline, one element at a time.
 
-use crate::kernels::{combination, general, kernel};
+use crate::kernel;
+use crate::kernels::{combination, general};
 use crate::level::Level;
 use crate::{Kind, PREDEFINED};
 use proptest::prelude::*;

@@ -4,8 +4,9 @@
 use crate::control::Control;
 use std::sync::OnceLock;
 use weft_base::finding::{self, Finding};
-use weft_base::job::{Claim, Frame, Place, Report};
+use weft_base::job::{Claim, Frame, Report};
 use weft_base::settings::is_checking;
+use weft_base::site::Place;
 use weft_base::site::{self, Site};
 use weft_sched::Thread;
 use weft_sys::caller;

@@ -13,8 +13,9 @@
 //! If both see each other, the owner steps back and the visitor goes in. A visitor that finds the owner inside waits
 //! a little, and gives up if the owner does not come out (its kernel thread lost its core).
 
+use crate::barrier::{owner_barrier, visitor_barrier};
 use crate::facade::{
-    atomic::{AtomicU32, Ordering, fence},
+    atomic::{AtomicU32, Ordering},
     pause,
 };
 use crate::{Backoff, CachePadded, Lock};
@@ -98,68 +99,4 @@ impl<T> Biased<T> {
         self.visit.revoked.store(0, Ordering::Release);
         result
     }
-}
-
-#[cfg(not(loom))]
-mod barrier {
-    use core::sync::atomic::{AtomicBool, Ordering, compiler_fence, fence};
-
-    /// False: owners fence themselves.
-    static GLOBAL: AtomicBool = AtomicBool::new(false);
-
-    pub(super) fn enable() {
-        if weft_sys::cpu::register_global_barrier() {
-            GLOBAL.store(true, Ordering::SeqCst);
-        }
-    }
-
-    pub(super) fn is_enabled() -> bool {
-        GLOBAL.load(Ordering::Relaxed)
-    }
-
-    #[inline]
-    pub(super) fn owner() {
-        if GLOBAL.load(Ordering::Relaxed) {
-            compiler_fence(Ordering::SeqCst);
-        } else {
-            fence(Ordering::SeqCst);
-        }
-    }
-
-    pub(super) fn visitor() {
-        if GLOBAL.load(Ordering::Relaxed) {
-            weft_sys::cpu::global_barrier();
-        } else {
-            fence(Ordering::SeqCst);
-        }
-    }
-}
-
-/// Lets owners rely on the kernel's global barrier if it has one. To be called before any other thread uses a
-/// [`Biased`]; until then owners use a fence.
-pub fn enable_global_barrier() {
-    #[cfg(not(loom))]
-    barrier::enable();
-}
-
-/// Tells whether owners need no fence.
-pub(crate) fn has_global_barrier() -> bool {
-    #[cfg(not(loom))]
-    return barrier::is_enabled();
-    #[cfg(loom)]
-    true
-}
-
-#[inline]
-pub(crate) fn owner_barrier() {
-    #[cfg(not(loom))]
-    barrier::owner();
-    #[cfg(loom)]
-    fence(Ordering::SeqCst);
-}
-
-pub(crate) fn visitor_barrier() {
-    #[cfg(not(loom))]
-    barrier::visitor();
-    fence(Ordering::SeqCst);
 }

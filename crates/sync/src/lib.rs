@@ -3,12 +3,13 @@
 //! - `facade`: atomics and cells, of std or of loom. `lock`: the short lock. `padded`: values with a cache line of their own.
 //! - `ring`: slots of 64 bytes from one rank to another. `shuttle`: a line that goes to and fro between two ranks.
 //! - `invitation`: the word by which one side of a long message asks the other to help with the copy.
-//! - `solo`: sections of one thread that need no atomic operation.
+//! - `solo`: sections of one thread that need no atomic operation. `barrier`: what makes them cheap.
 //! - `alarm`, `bell`: sleepers of several processes, and who wakes them. `queue`, `mailbox`, `lane`: queues.
 //! - `passing`, `stream`: whether copies go past the caches, and such copies.
 //!
 //! Built with `--cfg loom` the protocols here run under loom's model checker.
 
+mod barrier;
 mod biased;
 pub mod facade;
 mod growing;
@@ -28,7 +29,8 @@ mod stock;
 pub mod stream;
 mod waking;
 
-pub use biased::{Biased, enable_global_barrier};
+pub use barrier::enable_global_barrier;
+pub use biased::Biased;
 pub use facade::atomic;
 pub use growing::Growing;
 pub use lane::{Carrier, Lane};

@@ -13,7 +13,6 @@
 //! There is no poisoning: a panic in the library ends the process.
 #![allow(unsafe_code)] // The guard hands out references to the cell's content while the word is held.
 
-use crate::Section;
 use crate::facade::{
     UnsafeCell,
     atomic::{AtomicU32, Ordering},
@@ -73,18 +72,17 @@ impl<T> Lock<T> {
         LockGuard { lock: self }
     }
 
-    /// As [`Lock::lock`], without an atomic operation inside a section that keeps all others out, in which nobody else can hold
-    /// the lock.
+    /// Locks without an atomic operation, if nobody holds the lock.
     ///
     /// # Safety
-    /// Whoever uses the lock outside of `section`'s [`Solo`](crate::Solo) visits it or meets it first.
+    /// No other thread can take the lock meanwhile.
     #[inline(always)]
-    pub unsafe fn lock_in(&self, section: &Section<'_>) -> LockGuard<'_, T> {
-        if section.is_inside() && self.word.load(Ordering::Acquire) == FREE {
-            self.word.store(HELD, Ordering::Relaxed);
-            return LockGuard { lock: self };
+    pub(crate) unsafe fn try_lock_alone(&self) -> Option<LockGuard<'_, T>> {
+        if self.word.load(Ordering::Acquire) != FREE {
+            return None;
         }
-        self.lock()
+        self.word.store(HELD, Ordering::Relaxed);
+        Some(LockGuard { lock: self })
     }
 
     /// Locks if nobody holds the lock.

@@ -21,8 +21,9 @@
 //!
 //! Who wants in waits for the owner to come out. So the owner waits for nobody inside a section, and enters by itself
 //! alone: the locks it takes there are free, since whoever else holds one has closed the door first.
+#![allow(unsafe_code)] // Takes locks without atomic operations, where sections keep all others out.
 
-use crate::biased::{has_global_barrier, owner_barrier, visitor_barrier};
+use crate::barrier::{has_global_barrier, owner_barrier, visitor_barrier};
 use crate::facade::atomic::{AtomicU32, AtomicUsize, Ordering};
 use crate::{Backoff, Lock, LockGuard};
 
@@ -51,6 +52,24 @@ pub struct Visit<'a> {
     solo: &'a Solo,
     owner: usize,
     _only_one: LockGuard<'a, ()>,
+}
+
+impl<T> Lock<T> {
+    /// As [`Lock::lock`], without an atomic operation inside a section that keeps all others out, in which nobody else can hold
+    /// the lock.
+    ///
+    /// # Safety
+    /// Whoever uses the lock outside of `section`'s [`Solo`] visits it or meets it first.
+    #[inline(always)]
+    pub unsafe fn lock_in(&self, section: &Section<'_>) -> LockGuard<'_, T> {
+        if section.is_inside() {
+            // SAFETY: the owner is inside, so all others who use the lock are kept out, by the caller's promise.
+            if let Some(guard) = unsafe { self.try_lock_alone() } {
+                return guard;
+            }
+        }
+        self.lock()
+    }
 }
 
 impl Default for Solo {

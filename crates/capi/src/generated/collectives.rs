@@ -4469,7 +4469,7 @@ unsafe extern "C" fn PMPI_Type_get_value_index(
     let _errno = entry::begin(&"MPI_Type_get_value_index");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::datatype::type_get_value_index(value_type, index_type, Out::new(pair_type))
+        weft_mpi::datatypes::predefined::type_get_value_index(value_type, index_type, Out::new(pair_type))
     };
     entry::finish_among(
         "MPI_Type_get_value_index",

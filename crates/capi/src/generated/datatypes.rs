@@ -44,7 +44,7 @@ unsafe extern "C" fn PMPI_Get_elements(
     let _errno = entry::begin(&"MPI_Get_elements");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::datatype::get_elements(In::new(status), datatype, CountOut::Int(Out::new(count)))
+        weft_mpi::datatypes::elements::get_elements(In::new(status), datatype, CountOut::Int(Out::new(count)))
     };
     entry::finish("MPI_Get_elements", result, || Object::None)
 }
@@ -58,7 +58,7 @@ unsafe extern "C" fn PMPI_Get_elements_c(
     let _errno = entry::begin(&"MPI_Get_elements_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::datatype::get_elements(
+        weft_mpi::datatypes::elements::get_elements(
             In::new(status),
             datatype,
             CountOut::Count(Out::new(count)),
@@ -259,7 +259,7 @@ unsafe extern "C" fn PMPI_Type_contiguous(count: c_int, oldtype: Datatype, newty
     let _errno = entry::begin(&"MPI_Type_contiguous");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::datatype::type_contiguous(Count::from(count), oldtype, Out::new(newtype))
+        weft_mpi::datatypes::constructors::type_contiguous(Count::from(count), oldtype, Out::new(newtype))
     };
     entry::finish("MPI_Type_contiguous", result, || Object::None)
 }
@@ -273,7 +273,7 @@ unsafe extern "C" fn PMPI_Type_contiguous_c(
     let _errno = entry::begin(&"MPI_Type_contiguous_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
-        unsafe { weft_mpi::datatypes::datatype::type_contiguous_c(count, oldtype, Out::new(newtype)) };
+        unsafe { weft_mpi::datatypes::constructors::type_contiguous_c(count, oldtype, Out::new(newtype)) };
     entry::finish("MPI_Type_contiguous_c", result, || Object::None)
 }
 
@@ -293,7 +293,7 @@ unsafe extern "C" fn PMPI_Type_create_darray(
     let _errno = entry::begin(&"MPI_Type_create_darray");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::datatype::type_create_darray(
+        weft_mpi::datatypes::constructors::type_create_darray(
             size,
             rank,
             ndims,
@@ -325,7 +325,7 @@ unsafe extern "C" fn PMPI_Type_create_darray_c(
     let _errno = entry::begin(&"MPI_Type_create_darray_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::datatype::type_create_darray(
+        weft_mpi::datatypes::constructors::type_create_darray(
             size,
             rank,
             ndims,
@@ -352,7 +352,7 @@ unsafe extern "C" fn PMPI_Type_create_hindexed(
     let _errno = entry::begin(&"MPI_Type_create_hindexed");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::datatype::type_create_hindexed(
+        weft_mpi::datatypes::constructors::type_create_hindexed(
             Count::from(count),
             Counts::Int(In::new(array_of_blocklengths)),
             Counts::Aint(In::new(array_of_displacements)),
@@ -374,7 +374,7 @@ unsafe extern "C" fn PMPI_Type_create_hindexed_c(
     let _errno = entry::begin(&"MPI_Type_create_hindexed_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::datatype::type_create_hindexed(
+        weft_mpi::datatypes::constructors::type_create_hindexed(
             count,
             Counts::Count(In::new(array_of_blocklengths)),
             Counts::Count(In::new(array_of_displacements)),
@@ -396,7 +396,7 @@ unsafe extern "C" fn PMPI_Type_create_hindexed_block(
     let _errno = entry::begin(&"MPI_Type_create_hindexed_block");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::datatype::type_create_hindexed_block(
+        weft_mpi::datatypes::constructors::type_create_hindexed_block(
             Count::from(count),
             Count::from(blocklength),
             Counts::Aint(In::new(array_of_displacements)),
@@ -423,7 +423,7 @@ unsafe extern "C" fn PMPI_Type_create_hindexed_block_c(
     let _errno = entry::begin(&"MPI_Type_create_hindexed_block_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::datatype::type_create_hindexed_block(
+        weft_mpi::datatypes::constructors::type_create_hindexed_block(
             count,
             blocklength,
             Counts::Count(In::new(array_of_displacements)),
@@ -450,7 +450,7 @@ unsafe extern "C" fn PMPI_Type_create_hvector(
     let _errno = entry::begin(&"MPI_Type_create_hvector");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::datatype::type_create_hvector(
+        weft_mpi::datatypes::constructors::type_create_hvector(
             Count::from(count),
             Count::from(blocklength),
             stride as Count,
@@ -477,7 +477,7 @@ unsafe extern "C" fn PMPI_Type_create_hvector_c(
     let _errno = entry::begin(&"MPI_Type_create_hvector_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::datatype::type_create_hvector_c(
+        weft_mpi::datatypes::constructors::type_create_hvector_c(
             count,
             blocklength,
             stride,
@@ -504,7 +504,7 @@ unsafe extern "C" fn PMPI_Type_create_indexed_block(
     let _errno = entry::begin(&"MPI_Type_create_indexed_block");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::datatype::type_create_indexed_block(
+        weft_mpi::datatypes::constructors::type_create_indexed_block(
             Count::from(count),
             Count::from(blocklength),
             Counts::Int(In::new(array_of_displacements)),
@@ -531,7 +531,7 @@ unsafe extern "C" fn PMPI_Type_create_indexed_block_c(
     let _errno = entry::begin(&"MPI_Type_create_indexed_block_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::datatype::type_create_indexed_block(
+        weft_mpi::datatypes::constructors::type_create_indexed_block(
             count,
             blocklength,
             Counts::Count(In::new(array_of_displacements)),
@@ -557,7 +557,7 @@ unsafe extern "C" fn PMPI_Type_create_resized(
     let _errno = entry::begin(&"MPI_Type_create_resized");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::datatype::type_create_resized(
+        weft_mpi::datatypes::constructors::type_create_resized(
             oldtype,
             lb as Count,
             extent as Count,
@@ -577,7 +577,7 @@ unsafe extern "C" fn PMPI_Type_create_resized_c(
     let _errno = entry::begin(&"MPI_Type_create_resized_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::datatype::type_create_resized_c(oldtype, lb, extent, Out::new(newtype))
+        weft_mpi::datatypes::constructors::type_create_resized_c(oldtype, lb, extent, Out::new(newtype))
     };
     entry::finish("MPI_Type_create_resized_c", result, || Object::None)
 }
@@ -593,7 +593,7 @@ unsafe extern "C" fn PMPI_Type_create_struct(
     let _errno = entry::begin(&"MPI_Type_create_struct");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::datatype::type_create_struct(
+        weft_mpi::datatypes::constructors::type_create_struct(
             Count::from(count),
             Counts::Int(In::new(array_of_blocklengths)),
             Counts::Aint(In::new(array_of_displacements)),
@@ -615,7 +615,7 @@ unsafe extern "C" fn PMPI_Type_create_struct_c(
     let _errno = entry::begin(&"MPI_Type_create_struct_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::datatype::type_create_struct(
+        weft_mpi::datatypes::constructors::type_create_struct(
             count,
             Counts::Count(In::new(array_of_blocklengths)),
             Counts::Count(In::new(array_of_displacements)),
@@ -639,7 +639,7 @@ unsafe extern "C" fn PMPI_Type_create_subarray(
     let _errno = entry::begin(&"MPI_Type_create_subarray");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::datatype::type_create_subarray(
+        weft_mpi::datatypes::constructors::type_create_subarray(
             ndims,
             Counts::Int(In::new(array_of_sizes)),
             Counts::Int(In::new(array_of_subsizes)),
@@ -665,7 +665,7 @@ unsafe extern "C" fn PMPI_Type_create_subarray_c(
     let _errno = entry::begin(&"MPI_Type_create_subarray_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::datatype::type_create_subarray(
+        weft_mpi::datatypes::constructors::type_create_subarray(
             ndims,
             Counts::Count(In::new(array_of_sizes)),
             Counts::Count(In::new(array_of_subsizes)),
@@ -707,7 +707,7 @@ unsafe extern "C" fn PMPI_Type_get_contents(
     let _errno = entry::begin(&"MPI_Type_get_contents");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::datatype::type_get_contents(
+        weft_mpi::datatypes::decoding::type_get_contents(
             datatype,
             Count::from(max_integers),
             Count::from(max_addresses),
@@ -737,7 +737,7 @@ unsafe extern "C" fn PMPI_Type_get_contents_c(
     let _errno = entry::begin(&"MPI_Type_get_contents_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::datatype::type_get_contents(
+        weft_mpi::datatypes::decoding::type_get_contents(
             datatype,
             max_integers,
             max_addresses,
@@ -763,7 +763,7 @@ unsafe extern "C" fn PMPI_Type_get_envelope(
     let _errno = entry::begin(&"MPI_Type_get_envelope");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::datatype::type_get_envelope(
+        weft_mpi::datatypes::decoding::type_get_envelope(
             datatype,
             CountOut::Int(Out::new(num_integers)),
             CountOut::Int(Out::new(num_addresses)),
@@ -787,7 +787,7 @@ unsafe extern "C" fn PMPI_Type_get_envelope_c(
     let _errno = entry::begin(&"MPI_Type_get_envelope_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::datatype::type_get_envelope(
+        weft_mpi::datatypes::decoding::type_get_envelope(
             datatype,
             CountOut::Count(Out::new(num_integers)),
             CountOut::Count(Out::new(num_addresses)),
@@ -874,7 +874,7 @@ unsafe extern "C" fn PMPI_Type_indexed(
     let _errno = entry::begin(&"MPI_Type_indexed");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::datatype::type_indexed(
+        weft_mpi::datatypes::constructors::type_indexed(
             Count::from(count),
             Counts::Int(In::new(array_of_blocklengths)),
             Counts::Int(In::new(array_of_displacements)),
@@ -896,7 +896,7 @@ unsafe extern "C" fn PMPI_Type_indexed_c(
     let _errno = entry::begin(&"MPI_Type_indexed_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::datatype::type_indexed(
+        weft_mpi::datatypes::constructors::type_indexed(
             count,
             Counts::Count(In::new(array_of_blocklengths)),
             Counts::Count(In::new(array_of_displacements)),
@@ -935,7 +935,7 @@ unsafe extern "C" fn PMPI_Type_vector(
     let _errno = entry::begin(&"MPI_Type_vector");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::datatype::type_vector(
+        weft_mpi::datatypes::constructors::type_vector(
             Count::from(count),
             Count::from(blocklength),
             Count::from(stride),
@@ -968,7 +968,13 @@ unsafe extern "C" fn PMPI_Type_vector_c(
     let _errno = entry::begin(&"MPI_Type_vector_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::datatype::type_vector_c(count, blocklength, stride, oldtype, Out::new(newtype))
+        weft_mpi::datatypes::constructors::type_vector_c(
+            count,
+            blocklength,
+            stride,
+            oldtype,
+            Out::new(newtype),
+        )
     };
     entry::finish_among(
         "MPI_Type_vector_c",

@@ -55,7 +55,7 @@ unsafe extern "C" fn PMPI_Get_elements_x(
     let _errno = entry::begin(&"MPI_Get_elements_x");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
-        unsafe { weft_mpi::datatypes::datatype::get_elements_x(In::new(status), datatype, Out::new(count)) };
+        unsafe { weft_mpi::datatypes::elements::get_elements_x(In::new(status), datatype, Out::new(count)) };
     entry::finish("MPI_Get_elements_x", result, || Object::None)
 }
 
@@ -127,7 +127,7 @@ unsafe extern "C" fn PMPI_Status_set_elements_x(
     let _errno = entry::begin(&"MPI_Status_set_elements_x");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
-        unsafe { weft_mpi::datatypes::datatype::status_set_elements_x(Out::new(status), datatype, count) };
+        unsafe { weft_mpi::datatypes::elements::status_set_elements_x(Out::new(status), datatype, count) };
     entry::finish("MPI_Status_set_elements_x", result, || Object::None)
 }
 

@@ -63,7 +63,7 @@ unsafe extern "C" fn PMPI_Status_set_elements(
     let _errno = entry::begin(&"MPI_Status_set_elements");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::datatype::status_set_elements(Out::new(status), datatype, Count::from(count))
+        weft_mpi::datatypes::elements::status_set_elements(Out::new(status), datatype, Count::from(count))
     };
     entry::finish("MPI_Status_set_elements", result, || Object::None)
 }
@@ -77,7 +77,7 @@ unsafe extern "C" fn PMPI_Status_set_elements_c(
     let _errno = entry::begin(&"MPI_Status_set_elements_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
-        unsafe { weft_mpi::datatypes::datatype::status_set_elements(Out::new(status), datatype, count) };
+        unsafe { weft_mpi::datatypes::elements::status_set_elements(Out::new(status), datatype, count) };
     entry::finish("MPI_Status_set_elements_c", result, || Object::None)
 }
 

@@ -164,7 +164,7 @@ unsafe extern "C" fn PMPI_Type_c2f(datatype: Datatype) -> c_int {
 unsafe extern "C" fn PMPI_Type_create_f90_complex(p: c_int, r: c_int, newtype: *mut Datatype) -> c_int {
     let _errno = entry::begin(&"MPI_Type_create_f90_complex");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::datatypes::datatype::type_create_f90_complex(p, r, Out::new(newtype)) };
+    let result = unsafe { weft_mpi::datatypes::predefined::type_create_f90_complex(p, r, Out::new(newtype)) };
     entry::finish("MPI_Type_create_f90_complex", result, || Object::None)
 }
 
@@ -172,7 +172,7 @@ unsafe extern "C" fn PMPI_Type_create_f90_complex(p: c_int, r: c_int, newtype: *
 unsafe extern "C" fn PMPI_Type_create_f90_integer(r: c_int, newtype: *mut Datatype) -> c_int {
     let _errno = entry::begin(&"MPI_Type_create_f90_integer");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::datatypes::datatype::type_create_f90_integer(r, Out::new(newtype)) };
+    let result = unsafe { weft_mpi::datatypes::predefined::type_create_f90_integer(r, Out::new(newtype)) };
     entry::finish("MPI_Type_create_f90_integer", result, || Object::None)
 }
 
@@ -180,7 +180,7 @@ unsafe extern "C" fn PMPI_Type_create_f90_integer(r: c_int, newtype: *mut Dataty
 unsafe extern "C" fn PMPI_Type_create_f90_real(p: c_int, r: c_int, newtype: *mut Datatype) -> c_int {
     let _errno = entry::begin(&"MPI_Type_create_f90_real");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::datatypes::datatype::type_create_f90_real(p, r, Out::new(newtype)) };
+    let result = unsafe { weft_mpi::datatypes::predefined::type_create_f90_real(p, r, Out::new(newtype)) };
     entry::finish("MPI_Type_create_f90_real", result, || Object::None)
 }
 
@@ -194,7 +194,7 @@ unsafe extern "C" fn PMPI_Type_match_size(typeclass: c_int, size: c_int, datatyp
     let _errno = entry::begin(&"MPI_Type_match_size");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result =
-        unsafe { weft_mpi::datatypes::datatype::type_match_size(typeclass, size, Out::new(datatype)) };
+        unsafe { weft_mpi::datatypes::predefined::type_match_size(typeclass, size, Out::new(datatype)) };
     entry::finish("MPI_Type_match_size", result, || Object::None)
 }
 

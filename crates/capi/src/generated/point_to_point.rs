@@ -230,7 +230,7 @@ unsafe extern "C" fn PMPI_Get_count(status: *const Status, datatype: Datatype, c
     let _errno = entry::begin(&"MPI_Get_count");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::datatype::get_count(In::new(status), datatype, CountOut::Int(Out::new(count)))
+        weft_mpi::datatypes::elements::get_count(In::new(status), datatype, CountOut::Int(Out::new(count)))
     };
     entry::finish("MPI_Get_count", result, || Object::None)
 }
@@ -240,7 +240,7 @@ unsafe extern "C" fn PMPI_Get_count_c(status: *const Status, datatype: Datatype,
     let _errno = entry::begin(&"MPI_Get_count_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::datatypes::datatype::get_count(In::new(status), datatype, CountOut::Count(Out::new(count)))
+        weft_mpi::datatypes::elements::get_count(In::new(status), datatype, CountOut::Count(Out::new(count)))
     };
     entry::finish("MPI_Get_count_c", result, || Object::None)
 }

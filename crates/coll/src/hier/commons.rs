@@ -425,6 +425,6 @@ impl Apart {
     pub fn loss(&self) -> Error {
         let (node, reason) =
             self.lost.get().map_or((Node::MAX, "no reason is known"), |(n, r)| (*n, r.as_str()));
-        super::crossing::unreachable_peer(node, reason)
+        super::loss::unreachable_peer(node, reason)
     }
 }

@@ -19,7 +19,7 @@
 //! - `layout`: which members are where. `tree`: trees over node processes and hosts.
 //! - `program`: the steps of one node process in an operation, stepped by events; pure. `plan`, `reductions`, `ordered`, `neighbors`
 //!   make them from [`pattern`](crate::pattern). `select`: which algorithm, and how long segments are.
-//! - `crossing`: one operation under way. `perform`: what its steps do. `spread`: the communicator.
+//! - `crossing`: one operation under way. `perform`: what its steps do. `spread`: the communicator. `loss`: errors of lost processes.
 //! - `commons`: where all ranks are on one host, memory in which they meet for blocking operations without messages.
 //! - `shown`: what ranks show each other in checking mode.
 //! - `exchange`: messages, credit, large data. `wire`: headers. `bytes`: packed data.
@@ -37,6 +37,7 @@ mod commons;
 mod crossing;
 mod exchange;
 mod layout;
+mod loss;
 mod neighbors;
 mod ordered;
 mod perform;

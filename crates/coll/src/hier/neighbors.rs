@@ -4,8 +4,7 @@
 
 use super::program::{Action, Piece, Program};
 use super::spread::Spread;
-use crate::operation::Contribution;
-use crate::started::meeting::NOBODY;
+use crate::operation::{Contribution, NOBODY};
 
 /// Returns the key of what `source` sends over an edge.
 fn key(source: u32, edge: usize) -> u64 {

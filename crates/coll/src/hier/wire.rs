@@ -25,6 +25,9 @@ pub(crate) enum Kind {
     Answer,
 }
 
+/// In place of the key of an [`Kind::Abort`]: its sender has lost a node process.
+pub(crate) const LOSS: u64 = 1;
+
 impl Kind {
     const ALL: [Self; 7] =
         [Self::Data, Self::Abort, Self::Note, Self::Common, Self::Shown, Self::Ask, Self::Answer];

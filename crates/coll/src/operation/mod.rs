@@ -3,10 +3,11 @@
 //! [`Operation`] borrows its datatypes and describes a call that is under way; [`Contribution`] owns them, for
 //! operations that outlive the call.
 //!
-//! `buffer`: a buffer of the user. `call`: what a rank says about its call, so that ranks in different calls are noticed.
+//! `buffer`: a buffer of the user. `call`: what a rank says about its call, so that ranks in different calls are noticed; `mismatch`: their error.
 
 pub(crate) mod buffer;
 pub(crate) mod call;
+pub(crate) mod mismatch;
 
 use crate::operation::buffer::{Data, Operator, OwnedData, OwnedOperator};
 use crate::operation::call::{Call, Description};
@@ -77,6 +78,9 @@ fn even<'a>(whole: &Data<'a>, parts: u32, peer: u32) -> Data<'a> {
     let each = whole.count() / u64::from(parts);
     whole.part(u64::from(peer) * each, each)
 }
+
+/// The neighbor that does not exist, at the edge of a grid.
+pub const NOBODY: u32 = u32::MAX;
 
 /// The ranks a rank exchanges data with in a neighborhood operation, in the order of the buffers' pieces.
 #[derive(Clone, Default, Debug)]

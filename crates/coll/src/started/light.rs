@@ -21,8 +21,8 @@
 
 use crate::operation::buffer::{Data, Operator, Scratch};
 use crate::operation::call::{Call, Description};
+use crate::operation::mismatch::mismatch_of_started;
 use crate::operation::{Buffers, Operation, OwnedBuffers, Root};
-use crate::started::meeting::mismatch;
 use crate::team::shared::Shared;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -314,7 +314,7 @@ impl Light {
         let call = |r: u32| Description(self.parts[r as usize].call.load(Ordering::Relaxed));
         let mine = call(rank);
         let other = (0..self.size()).find(|&r| call(r) != mine).unwrap_or((rank + 1) % self.size());
-        mismatch(rank, mine, other, call(other))
+        mismatch_of_started((rank, mine), (other, call(other)))
     }
 }
 

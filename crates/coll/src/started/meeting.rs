@@ -18,14 +18,13 @@
 //! Nobody sleeps while there is something to do: a member registers as waiter under the lock, having found no step that
 //! can be done; whoever leaves the lock with such a step and does not do it wakes all waiters.
 
-use crate::operation::Contribution;
-use crate::operation::call::Description;
+use crate::operation::mismatch::mismatch_of_started;
+use crate::operation::{Contribution, NOBODY};
 use crate::started::plan::{Choice, Members};
 use crate::started::schedule::{Freed, Progress, Schedule};
 use crate::team::shared::Shared;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
-use weft_base::constants::MPI_ERR_OTHER;
 use weft_base::{Error, Result};
 use weft_sched::Thread;
 use weft_sync::{Lock, LockGuard};
@@ -170,7 +169,7 @@ impl Meeting {
         let set = self.contributions[member as usize].set(contribution.clone());
         debug_assert!(set.is_ok(), "a member arrives once");
         if let Some(first) = state.first
-            && !agree(contribution, self.contribution(first))
+            && !contribution.agrees_with(self.contribution(first))
         {
             state.mismatch.get_or_insert((first, member));
             self.troubled.store(true, Ordering::Release);
@@ -285,36 +284,13 @@ impl Meeting {
         if let Some((first, second)) = state.mismatch {
             let other = if member == first { second } else { first };
             let (mine, theirs) = (self.contribution(member), self.contribution(other));
-            return Err(mismatch(member, mine.description, other, theirs.description));
+            return Err(mismatch_of_started((member, mine.description), (other, theirs.description)));
         }
         match state.errors.iter().find(|(m, _)| *m == member) {
             Some((_, error)) => Err(error.clone()),
             None => Ok(()),
         }
     }
-}
-
-/// The neighbor that does not exist, at the edge of a grid.
-pub const NOBODY: u32 = u32::MAX;
-
-/// Tells whether two members' calls match.
-fn agree(one: &Contribution, other: &Contribution) -> bool {
-    if one.is_spectator || other.is_spectator {
-        one.description.same_operation(other.description)
-    } else {
-        one.description == other.description
-    }
-}
-
-#[cold]
-pub(crate) fn mismatch(member: u32, mine: Description, other: u32, theirs: Description) -> Error {
-    Error::new(
-        MPI_ERR_OTHER,
-        format!(
-            "nonblocking or persistent collective calls on one communicator do not match: rank {member} called {mine} \
-             while rank {other} called {theirs}; all its ranks must make the same collective calls in the same order"
-        ),
-    )
 }
 
 /// One member's part in a meeting.

@@ -4,10 +4,11 @@
 #![allow(unsafe_code)] // Reads and writes packed results.
 
 use crate::blocking::reduction::{block, blocks, granule};
+use crate::operation::NOBODY;
 use crate::operation::buffer::{Data, Operator, Scratch};
 use crate::operation::call::Call;
 use crate::pattern;
-use crate::started::meeting::{Meeting, NOBODY};
+use crate::started::meeting::Meeting;
 use crate::started::plan::Choice;
 use crate::started::schedule::{Action, Who};
 use core::ops::Range;

@@ -10,6 +10,7 @@ pub(crate) mod shared;
 
 use crate::hier::{self, Spread};
 use crate::operation::call::{Call, Description};
+use crate::operation::mismatch::{Both, mismatch};
 use crate::rounds::counters::{Combine, DEPTH, Nothing, ring};
 use crate::started::plan::Members;
 use crate::team::checking::Counter;
@@ -18,7 +19,6 @@ use crate::team::shared::{LINE_DATA, Lent, Shared, Slots};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use weft_base::constants::MPI_ERR_OTHER;
 use weft_base::stuck::Wait;
 use weft_base::{Error, Result};
 use weft_sched::Said;
@@ -548,7 +548,7 @@ impl Round<'_> {
             let first = round.call(0);
             let differs = |&rank: &u32| !round.call(rank).same_call(first);
             if let Some(other) = (1..self.team.size).find(differs) {
-                return mismatched((0, first), (other, round.call(other)));
+                return mismatch(Both((0, first), (other, round.call(other))));
             }
         }
         self.mismatch()
@@ -569,21 +569,9 @@ impl Round<'_> {
         let other = other.map(|rank| (rank, self.call(rank)));
         let mine = (self.team.rank, self.call);
         match other {
-            Some(other) if other.0 < mine.0 => mismatched(other, mine),
-            Some(other) => mismatched(mine, other),
-            None => mismatched(mine, mine),
+            Some(other) if other.0 < mine.0 => mismatch(Both(other, mine)),
+            Some(other) => mismatch(Both(mine, other)),
+            None => mismatch(Both(mine, mine)),
         }
     }
-}
-
-/// The error of ranks in different calls.
-fn mismatched(one: (u32, Description), other: (u32, Description)) -> Error {
-    Error::new(
-        MPI_ERR_OTHER,
-        format!(
-            "collective calls on one communicator do not match: rank {} called {} while rank {} called {}; \
-             all its ranks must make the same collective calls in the same order",
-            one.0, one.1, other.0, other.1
-        ),
-    )
 }

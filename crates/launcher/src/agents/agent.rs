@@ -10,7 +10,7 @@ use crate::agents::branch::Branch;
 use crate::agents::errand::{self, Errand};
 use crate::agents::link::Link;
 use crate::agents::wire::{Frame, Frames, Kind, PREAMBLE};
-use crate::command_line::flags::Stop;
+use crate::command_line::stop::Stop;
 use crate::running::local::{ENDING, Event, Local, Signals};
 use crate::running::spawn::{self, Streams};
 use crate::tools::install::Installation;

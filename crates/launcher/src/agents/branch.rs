@@ -4,7 +4,7 @@ use crate::agents::errand::Errand;
 use crate::agents::link::Link;
 use crate::agents::rsh;
 use crate::agents::wire::{ALL, Frame, Frames, Kind};
-use crate::command_line::flags::Stop;
+use crate::command_line::stop::Stop;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Stdio};

@@ -1,7 +1,7 @@
 //! What a host, and those behind it, have to do for a job; and how a host fits its part to its own processors.
 
 use crate::agents::rsh::Launcher;
-use crate::command_line::flags::Stop;
+use crate::command_line::stop::Stop;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::PathBuf;

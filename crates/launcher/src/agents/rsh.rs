@@ -1,6 +1,6 @@
 //! The commands that start something on another host.
 
-use crate::command_line::flags::Stop;
+use crate::command_line::stop::Stop;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;

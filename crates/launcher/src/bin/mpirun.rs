@@ -2,9 +2,9 @@
 
 use weft_base::job::Heritage;
 use weft_launcher::agents::{agent, rsh};
-use weft_launcher::command_line::flags;
-use weft_launcher::command_line::flags::Stop;
+use weft_launcher::command_line::parse;
 use weft_launcher::command_line::plan;
+use weft_launcher::command_line::stop::Stop;
 use weft_launcher::running::offspring::{self, Offspring};
 use weft_launcher::running::supervise;
 
@@ -13,7 +13,7 @@ fn run(arguments: Vec<std::ffi::OsString>) -> Result<i32, Stop> {
         let (plan, heritage, answer) = commissioned?;
         return supervise::run(plan, Offspring::new(heritage), answer);
     }
-    let line = flags::parse(arguments)?;
+    let line = parse::parse(arguments)?;
     let options = offspring::options(&line);
     let plan = plan::plan(line, &[])?;
     let heritage = Heritage { options, hosts: plan.hosts.clone(), taken: plan.taken.clone() };

@@ -3,7 +3,7 @@
 //! A line is split into words as a shell does it, with quotes and backslashes but without variables. Lines that begin
 //! with `#` are comments; a line that ends with a backslash goes on in the next.
 
-use crate::command_line::flags::Stop;
+use crate::command_line::stop::Stop;
 use std::ffi::OsString;
 use std::path::Path;
 

@@ -2,11 +2,12 @@
 
 use crate::agents::errand::{Binding, Errand, Kind, NodeProcess, Site, processors};
 use crate::agents::rsh::Launcher;
-use crate::command_line::flags::{Block, CommandLine, HostsFrom, Inherit, Output, RanksAs, Stop};
 use crate::command_line::limits;
+use crate::command_line::line::{Block, CommandLine, HostsFrom, Inherit, Output, RanksAs};
 use crate::command_line::resolve;
 use crate::command_line::resolve::Ranks;
 use crate::command_line::settings;
+use crate::command_line::stop::Stop;
 use crate::hosts::allocation::{self, Allocation};
 use crate::hosts::placement::{Dealer, all_slots};
 use crate::hosts::rank_file::Seat;

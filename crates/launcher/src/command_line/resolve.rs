@@ -1,6 +1,7 @@
 //! Finds the program's file and judges it.
 
-use crate::command_line::flags::{RanksAs, Stop};
+use crate::command_line::line::RanksAs;
+use crate::command_line::stop::Stop;
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! The settings of a job: gathered from the command line, the environment and the files, checked, and shown.
 
-use crate::command_line::flags::Stop;
+use crate::command_line::stop::Stop;
 use crate::tools::install::Installation;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -7,8 +7,9 @@ use crate::reports::variables::Variables;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use weft_base::finding::{MOST_KINDS, without_numbers};
-use weft_base::job::{Frame, Place, RankState, Report};
+use weft_base::job::{Frame, RankState, Report};
 use weft_base::say;
+use weft_base::site::Place;
 use weft_diagnose::signals;
 
 /// Prints reports on standard error.

@@ -9,7 +9,8 @@
 use addr2line::gimli::{self, AttributeValue, Dwarf, EndianSlice, Operation, RunTimeEndian, UnitOffset};
 use object::{Object, ObjectSection};
 use std::collections::HashMap;
-use weft_base::job::{Claim, Place};
+use weft_base::job::Claim;
+use weft_base::site::Place;
 
 type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
 type Unit<'d> = gimli::Unit<Slice<'d>>;

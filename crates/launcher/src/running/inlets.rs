@@ -3,7 +3,7 @@
 #![allow(unsafe_code)] // Asks for and sets a limit of the system.
 
 use crate::agents::errand::{Errand, Kind};
-use crate::command_line::flags::Stop;
+use crate::command_line::stop::Stop;
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
 use weft_base::job::RankOutput;

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)] // signalfd and kill.
 
 use crate::agents::wire::ALL;
-use crate::command_line::flags::Stop;
+use crate::command_line::stop::Stop;
 use crate::running::spawn::Node;
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};

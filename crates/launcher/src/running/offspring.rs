@@ -7,8 +7,10 @@
 //! communicate with it, which end the first job or not, as its error handlers say.
 #![allow(unsafe_code)] // Passes a descriptor on, and sends signals.
 
-use crate::command_line::flags::{self, CommandLine, Inherit, RanksAs, Stop};
+use crate::command_line::line::{CommandLine, Inherit, RanksAs};
+use crate::command_line::parse;
 use crate::command_line::plan::{self, Plan};
+use crate::command_line::stop::Stop;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -150,9 +152,9 @@ fn block(heritage: &Heritage, block: &SpawnBlock) -> Result<CommandLine, Stop> {
         };
         words.extend([option.into(), value.into()]);
     }
-    // The program's own words go past `flags::parse`, which would end a program at a ':'.
+    // The program's own words go past `parse::parse`, which would end a program at a ':'.
     words.push("program".into());
-    let mut line = flags::parse(words)?;
+    let mut line = parse::parse(words)?;
     if let Some(parsed) = line.blocks.first_mut() {
         parsed.program = block.program.clone();
         parsed.arguments = block.arguments.clone();

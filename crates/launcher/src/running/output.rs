@@ -6,7 +6,7 @@
 //! host has sent is reported once it is written: only so much may be on its way.
 #![allow(unsafe_code)] // poll.
 
-use crate::command_line::flags::{Output, Stop};
+use crate::command_line::{line::Output, stop::Stop};
 use crate::running::bell::Bell;
 use crate::running::inlets::Outlet;
 use crate::running::spawn::Node;

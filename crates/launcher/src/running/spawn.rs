@@ -3,7 +3,7 @@
 
 use crate::agents::errand::{Errand, Kind, NodeProcess};
 use crate::agents::wire::ITSELF;
-use crate::command_line::flags::Stop;
+use crate::command_line::stop::Stop;
 use crate::running::inlets::{Inlet, Inlets, Outlet};
 use crate::tools::install::Installation;
 use std::fs::File;

@@ -6,7 +6,7 @@
 //! built in stays unless another is faster by more than [`MARGIN`] and three quarters of its rounds beat as many of what is
 //! built in, so that noise does not write the table.
 
-use crate::command_line::flags::Stop;
+use crate::command_line::stop::Stop;
 use crate::tools::install::Installation;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::BTreeMap;

@@ -6,14 +6,11 @@
 
 use super::lookup::Wanted;
 use super::objects;
-use super::space::{Answer, Id, Space, owner_of};
+use super::space::{Space, owner_of, space_of};
+use super::tables::{Answer, Id};
 use super::text;
 use std::ffi::{CStr, c_char, c_int, c_long, c_void};
 use std::ptr::null_mut;
-
-/// Lists the functions that copies get from here.
-pub const REPLACED: [&str; 8] =
-    ["dlopen", "dlmopen", "dlsym", "dlvsym", "dlclose", "dlinfo", "dlerror", "dl_iterate_phdr"];
 
 /// Returns name and address of each function.
 pub(crate) fn addresses() -> [(&'static str, usize); 8] {
@@ -33,7 +30,7 @@ pub(crate) fn addresses() -> [(&'static str, usize); 8] {
 fn caller(place: usize) -> Option<(&'static Space, Id)> {
     owner_of(place).or_else(|| {
         let copy = super::HOST.get().and_then(|host| (host.own_copy)())?;
-        Some((*copy.space.get()?, 0))
+        Some((space_of(copy)?, 0))
     })
 }
 

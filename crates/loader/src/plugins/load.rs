@@ -2,15 +2,15 @@
 #![allow(unsafe_code)] // Calls the dynamic linker and writes into its records.
 
 use super::prepared::{Kind, Prepared, kind_of, system};
-use super::space::{Answer, Entry, Id, Tables};
-use super::{text, wrapper};
-use crate::copy::{LOADING, LinkMap, explain, fill_copy, memory_file, settle, unique_path};
+use super::tables::{Answer, Entry, Id, Loaded, Tables};
+use crate::copy::{fill_copy, settle};
 use crate::libraries::{Search, SearchPaths};
+use crate::linker::order::{close, close_wrapper, open, open_wrapper, show_debugger};
+use crate::linker::{LOADING, LinkMap, explain, memory_file, unique_path};
 use std::collections::BTreeSet;
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{CStr, CString, c_int};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
@@ -40,71 +40,7 @@ pub(crate) enum Searched {
     New(usize),
 }
 
-/// What the linker knows of a loaded object.
-#[derive(Debug)]
-pub(crate) struct Loaded {
-    pub unique: CString,
-    pub handle: usize,
-    pub base: usize,
-    /// Holds the handles of the objects that were opened for it.
-    wrappers: Vec<usize>,
-    /// Holds the linker's own name, which it frees at the end.
-    linkers_name: *const c_char,
-    /// Holds the name that stands in the linker's record meanwhile.
-    #[allow(dead_code, reason = "kept alive for the linker's record")]
-    shown: CString,
-}
-
-// SAFETY: the pointer belongs to the linker's record of the object, which one thread at a time changes.
-unsafe impl Send for Loaded {}
-
 const FLAGS: c_int = libc::RTLD_LAZY | libc::RTLD_NOW;
-
-fn open(name: &CStr, flags: c_int) -> Result<usize, String> {
-    // SAFETY: a C string; the constructors of what it names are hidden from the linker.
-    let handle = unsafe { libc::dlopen(name.as_ptr(), flags) };
-    if handle.is_null() {
-        return Err(text::take_libcs().unwrap_or_else(|| "the dynamic linker gives no reason".into()));
-    }
-    Ok(handle as usize)
-}
-
-fn close(handle: usize) {
-    // SAFETY: a handle from `open` that is closed once.
-    unsafe { libc::dlclose(handle as *mut _) };
-}
-
-/// Opens an object that makes the linker search in an order.
-fn open_wrapper(needed: &[&CStr], flags: c_int) -> Result<usize, String> {
-    let bytes = wrapper::build(needed);
-    let path = Path::new("plugin");
-    let file = memory_file(path, bytes.len() as u64).map_err(|error| error.message)?;
-    file.write_all_at(&bytes, 0).map_err(|error| format!("no memory for a plugin: {error}"))?;
-    let name = unique_path(&file);
-    let handle = open(&name, flags).map_err(|message| message.replace(&*name.to_string_lossy(), "plugin"))?;
-    let map = handle as *mut LinkMap;
-    // SAFETY: the linker's record of an object that only we know. Debuggers skip objects without a name; the empty text
-    // lies at the end of the name, so what the linker frees must be put back before it unloads: see `close_wrapper`.
-    unsafe {
-        NAMES.lock().unwrap_or_else(PoisonError::into_inner).push((handle, (*map).name as usize));
-        (*map).name = c"".as_ptr();
-    }
-    Ok(handle)
-}
-
-/// Keeps the linker's names of wrappers.
-static NAMES: std::sync::Mutex<Vec<(usize, usize)>> = std::sync::Mutex::new(Vec::new());
-
-fn close_wrapper(handle: usize) {
-    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(at) = names.iter().position(|(known, _)| *known == handle) {
-        let (_, name) = names.swap_remove(at);
-        // SAFETY: the linker's record, which is still there, gets its own name back.
-        unsafe { (*(handle as *mut LinkMap)).name = name as *const c_char };
-    }
-    drop(names);
-    close(handle);
-}
 
 /// Returns the handle of an object that is loaded.
 pub(crate) fn handle_of(unique: &CStr) -> Answer<usize> {
@@ -120,22 +56,10 @@ pub(crate) fn load_shared(prepared: &Prepared, paths: &SearchPaths, ours: &[&str
             continue;
         }
         if let Some(path) = system().find(name, &prepared.object.path, paths) {
-            crate::copy::load_shared(&[path]).map_err(|error| error.message)?;
+            crate::linker::load_shared(&[path]).map_err(|error| error.message)?;
         }
     }
     Ok(())
-}
-
-/// Lets a debugger that is there look at the linker's list again: names have changed. It looks when something is loaded
-/// or unloaded.
-pub(crate) fn show_debugger() {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:")).map(str::trim);
-    if tracer.is_some_and(|tracer| tracer != "0")
-        && let Ok(handle) = open_wrapper(&[], libc::RTLD_LAZY)
-    {
-        close_wrapper(handle);
-    }
 }
 
 /// Loads the objects of a plan; `known` gives the linker's name of what the rank has already.

@@ -1,9 +1,9 @@
 //! `dlsym` for a rank: the rank's own symbols, and the host's functions in place of libc's.
 #![allow(unsafe_code)] // Asks the dynamic linker.
 
-use super::calls;
-use super::space::{Answer, Body, Id, Space, owner_of};
-use super::text;
+use super::space::{Space, owner_of};
+use super::tables::{Answer, Body, Id};
+use crate::linker::take_message;
 use crate::program::{Listed, is_plain_definition};
 use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
@@ -39,10 +39,9 @@ impl Wanted<'_> {
     }
 }
 
-/// Returns the rank's own in place of a symbol of libc: a function of this module's, or a variable.
+/// Returns the rank's own in place of a symbol of libc: a function of the dynamic linker, another one, or a variable.
 pub(crate) fn replacement(space: &Space, name: &str) -> Option<usize> {
-    let functions = calls::addresses();
-    let function = functions.iter().find(|(known, _)| *known == name).map(|(_, address)| *address);
+    let function = space.linker.iter().find(|(known, _)| *known == name).map(|(_, address)| *address);
     let function = function.or_else(|| space.own.functions.get(name).copied());
     function
         .or_else(|| space.own.variables.iter().find(|(known, _)| *known == name).map(|(_, address)| *address))
@@ -91,7 +90,7 @@ impl Space {
             self.global(wanted, None)
         } else {
             let found = wanted.find(handle as usize);
-            let message = text::take_libcs();
+            let message = take_message();
             if found.is_null() && message.is_some() {
                 return Err(message);
             }

@@ -6,26 +6,31 @@
 //!
 //! A plugin is loaded as a program is: a memory file of the same layout, with the libraries it needs by the paths of
 //! this rank's copies. What is asked for from the linker is a small object that needs first the program, then what was
-//! opened with `RTLD_GLOBAL`, then the plugin (`wrapper`): so symbols are searched in the order of a process. Constructors
+//! opened with `RTLD_GLOBAL`, then the plugin (`linker::order`): so symbols are searched in the order of a process. Constructors
 //! run afterwards, on the thread that opens. Libraries that ranks share (`libraries::SHARED`, and ours) are libc's business.
 //!
 //! `dlclose` runs destructors when the last use has ended, and unloads, so what is opened again begins anew.
 //! Handles are the linker's own records, so `dladdr`, `dlinfo` and debuggers understand them.
+//!
+//! - `tables`: the objects of a rank. `space`: what one rank has open, its opening and closing.
+//! - `opening`: brings what is opened into memory, with `prepared` templates and `load`, which asks the linker.
+//! - `calls`: the functions that copies call. `lookup`, `objects`: symbols and lists of objects. `of_copy`: what a copy does beside what was opened. `text`: messages.
 
 mod calls;
 mod load;
 mod lookup;
 mod objects;
+mod of_copy;
+mod opening;
 mod prepared;
 mod space;
+mod tables;
 mod text;
-mod wrapper;
 
-pub use calls::REPLACED;
-pub(crate) use load::show_debugger;
-pub(crate) use space::Space;
+pub use crate::linker::REPLACED;
 
 use crate::copy::Copy;
+use space::{Space, space_of};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -77,13 +82,14 @@ pub fn keep(address: usize) {
 /// The copy must not be running, and each address be good for what a program does with libc's of that name.
 #[allow(unsafe_code)] // Redirects references of a copy that does not run.
 pub unsafe fn serve(copy: &'static Copy, own: impl FnOnce() -> Own) {
-    let Some(space) = Space::of(copy, own) else { return };
-    let space: &'static Space = Box::leak(Box::new(space));
-    if copy.space.set(space).is_err() {
+    if space_of(copy).is_some() {
         return;
     }
+    let functions = calls::addresses();
+    let Some(space) = Space::of(copy, functions, own) else { return };
+    let space: &'static Space = Box::leak(Box::new(space));
     space.register();
-    for (name, address) in calls::addresses() {
+    for (name, address) in functions {
         // SAFETY: functions with the types and duties of libc's.
         unsafe { copy.redirect(name, address) };
     }

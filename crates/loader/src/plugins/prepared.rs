@@ -120,17 +120,17 @@ fn make(path: &Path, shown: &str, key: FileKey, ours: &[&str]) -> Result<Prepare
         let next = private.len();
         private.entry(name.as_str()).or_insert(next);
     }
-    let template = Template::new(&image, &private, crate::copy::page_size())
+    let template = Template::new(&image, &private, crate::linker::page_size())
         .map_err(|fault| format!("{shown}: {}", fault.message))?;
     let mut host_slots = Vec::new();
     for (name, slots) in &template.slots {
-        if crate::copy::host_defines(name) {
+        if crate::linker::host_defines(name) {
             host_slots.push((name.clone(), slots.clone()));
         }
     }
     let definitions = image.symbols().filter(is_plain_definition);
     let host_definitions = definitions
-        .filter(|symbol| crate::copy::host_defines(symbol.name))
+        .filter(|symbol| crate::linker::host_defines(symbol.name))
         .map(|symbol| (Box::from(symbol.name), symbol.value))
         .collect();
     let is_resident = is_resident(&image);

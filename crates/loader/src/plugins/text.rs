@@ -4,9 +4,10 @@
 use crate::error::{Error, ErrorKind};
 use crate::image::Image;
 use crate::link::is_pie;
+use crate::linker::take_message;
 use object::elf;
 use std::cell::Cell;
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CString, c_char};
 use std::io;
 
 /// A name that was found nowhere.
@@ -71,19 +72,10 @@ fn release(message: *mut c_char) {
     }
 }
 
-/// Takes libc's message of the calling thread.
-pub(crate) fn take_libcs() -> Option<String> {
-    // SAFETY: null or a C string that is valid until the thread's next call.
-    unsafe {
-        let message = libc::dlerror();
-        (!message.is_null()).then(|| CStr::from_ptr(message).to_string_lossy().into_owned())
-    }
-}
-
 /// Notes how a call of the calling thread ended: what its next `dlerror` returns.
 pub(crate) fn note(message: Option<String>) {
     // What libc noted in between was about our own questions.
-    drop(take_libcs());
+    drop(take_message());
     let message =
         message.and_then(|text| CString::new(text).ok()).map_or(std::ptr::null_mut(), CString::into_raw);
     release(PENDING.replace(message));

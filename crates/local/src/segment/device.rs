@@ -5,18 +5,18 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 use std::time::Duration;
 
-use weft_base::Error;
-use weft_base::constants::MPI_ERR_INTERN;
 use weft_sync::{CachePadded, Lock};
 use weft_sys::clock;
 use weft_sys::shared::{self, Identity, Mapping};
 use weft_transport::{Capabilities, Channel, Commons, Device, Handler, MAX_HEADER, Node, Refusal, Traffic};
 
+use super::creation::{check, wrong};
+use super::cross_memory::{CrossMemory, PROBE, is_reading_cheaper, reads_probe};
 use super::incoming::{Announced, Incoming};
-use super::layout::{MAX_NODES, Shape};
+use super::layout::Shape;
 use super::map::Map;
 use super::outgoing::{Blocks, Outgoing};
-use super::shared::{Area, Header, MAGIC, Pair, VERSION, state};
+use super::shared::{Area, Pair, state};
 use super::wire;
 
 /// How often a process looks whether the one it watches lives.
@@ -29,25 +29,10 @@ const NAP: Duration = Duration::from_millis(1);
 /// Up to which size, commons apart, a segment asks for huge pages: it takes them whole, whatever is used of them.
 const HUGE: u64 = 64 << 20;
 
-/// What others read to find out whether they can.
-static PROBE: AtomicU64 = AtomicU64::new(0);
-
 /// Whether this process can read a peer's memory: not tried yet, yes, no.
 const UNTRIED: u8 = 0;
 const READABLE: u8 = 1;
 const UNREADABLE: u8 = 2;
-
-/// When peers' memory is read directly, where the kernel permits it at all.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum CrossMemory {
-    /// Never.
-    Never,
-    /// If that costs no more time of a processor than copying in and out of the segment, by a trial when attaching.
-    #[default]
-    IfCheaper,
-    /// Always.
-    Always,
-}
 
 /// How a process attaches.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,49 +41,6 @@ pub struct Options {
     pub cross_memory: CrossMemory,
     /// Whether the process takes part in a segment already, whose processes it has permitted to read its memory.
     pub is_further: bool,
-}
-
-/// A segment, before anybody has attached.
-pub struct Segment;
-
-impl Segment {
-    /// Creates the segment of `nodes` processes: the descriptor for them to inherit (it is close-on-exec), and its size in
-    /// bytes, of which none is used yet. It has no name and goes with the last process that has it.
-    ///
-    /// # Errors
-    /// MPI_ERR_INTERN if there are too many processes, or what the kernel says.
-    pub fn create(nodes: u32) -> weft_base::Result<(OwnedFd, u64)> {
-        Self::create_under(nodes, std::process::id())
-    }
-
-    /// As [`Segment::create`], for processes that descend from `ancestor`, which may not be the one that calls.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn create_under(nodes: u32, ancestor: u32) -> weft_base::Result<(OwnedFd, u64)> {
-        if !(1..=MAX_NODES).contains(&nodes) {
-            return Err(wrong(format!(
-                "{nodes} processes cannot share a segment: at least 1 and at most {MAX_NODES} can"
-            )));
-        }
-        let size = Shape::of(nodes).size();
-        let failed = |error| wrong(format!("cannot create {size} bytes of shared memory: {error}"));
-        let fd = shared::create(c"weft", size).map_err(failed)?;
-        let memory = Mapping::of(fd.as_fd()).map_err(failed)?;
-        // SAFETY: the mapping begins with the header, all of which are atomics.
-        let header = unsafe { &*memory.address().cast::<Header>() };
-        header.version.store(VERSION, Ordering::Relaxed);
-        header.nodes.store(nodes, Ordering::Relaxed);
-        header.size.store(size, Ordering::Relaxed);
-        header.ancestor.store(ancestor, Ordering::Relaxed);
-        header.cores.store(weft_machine::usable_cores() as u32, Ordering::Relaxed);
-        header.magic.store(MAGIC, Ordering::Release);
-        Ok((fd, size))
-    }
-}
-
-fn wrong(message: String) -> Error {
-    Error::new(MPI_ERR_INTERN, message)
 }
 
 struct Peer {
@@ -217,7 +159,7 @@ impl SegmentDevice {
         own.probe_value.store(value, Ordering::Relaxed);
         // What does not even work with oneself is forbidden.
         let sees = options.cross_memory != CrossMemory::Never
-            && self.reads_probe(identity.process, own)
+            && reads_probe(identity.process, own)
             && (options.cross_memory == CrossMemory::Always || is_reading_cheaper(identity.process));
         own.blind.store(u32::from(!sees), Ordering::Relaxed);
         if self.makes_barrier {
@@ -225,14 +167,6 @@ impl SegmentDevice {
         }
         own.state.store(state::PRESENT, Ordering::Release);
         Ok(())
-    }
-
-    fn reads_probe(&self, process: u32, area: &Area) -> bool {
-        let mut value = 0u64;
-        let address = area.probe.load(Ordering::Relaxed);
-        // SAFETY: the target is a local of that size.
-        let read = unsafe { shared::read_process(process, address, (&raw mut value).cast(), 8) };
-        read.is_ok() && value == area.probe_value.load(Ordering::Relaxed)
     }
 
     /// Returns how many processes have attached so far.
@@ -453,65 +387,6 @@ impl Drop for SegmentDevice {
     }
 }
 
-/// Compares reading memory of a process with two copies, by this process's own.
-///
-/// Measured on a virtual machine: reading takes three to four times as long as both copies, each of which stays in a cache;
-/// and two processes that wait for each other copy at the same time.
-fn is_reading_cheaper(own: u32) -> bool {
-    const SIZE: usize = 64 << 10;
-    let source = vec![1u8; SIZE];
-    let mut target = vec![2u8; SIZE];
-    let mut shortest = |copy: &dyn Fn(&mut [u8])| {
-        let mut time = || {
-            let begin = clock::ticks();
-            copy(&mut target);
-            clock::ticks() - begin
-        };
-        (0..4).map(|_| time()).min().unwrap_or(0)
-    };
-    let copying = shortest(&|target| weft_sys::copy::slice(&source, core::hint::black_box(target)));
-    let reading = shortest(&|target| {
-        // SAFETY: the target has room.
-        _ = unsafe { shared::read_process(own, source.as_ptr() as u64, target.as_mut_ptr(), SIZE) };
-    });
-    reading <= 2 * copying
-}
-
-/// Checks that a mapping is a segment of this version, and returns its shape.
-fn check(memory: &Mapping) -> weft_base::Result<Shape> {
-    let size = memory.size() as u64;
-    if size < size_of::<Header>() as u64 {
-        return Err(wrong(format!("the job's shared memory has only {size} bytes: it is none of Weft's")));
-    }
-    // SAFETY: the mapping is long enough, and begins on a page; the header's fields are atomics.
-    let header = unsafe { &*memory.address().cast::<Header>() };
-    if header.magic.load(Ordering::Acquire) != MAGIC {
-        return Err(wrong(
-            "the descriptor given for the job's shared memory is that of something else".into(),
-        ));
-    }
-    let (version, nodes) = (header.version.load(Ordering::Relaxed), header.nodes.load(Ordering::Relaxed));
-    if version != VERSION {
-        return Err(wrong(format!(
-            "mpirun made shared memory of layout {version}, but this library knows layout {VERSION}: use the mpirun of the library's own installation"
-        )));
-    }
-    if !(1..=MAX_NODES).contains(&nodes) {
-        return Err(wrong(format!(
-            "the job's shared memory is broken: it claims to be of {nodes} processes"
-        )));
-    }
-    let shape = Shape::of(nodes);
-    let claimed = header.size.load(Ordering::Relaxed);
-    if claimed != shape.size() || size != claimed {
-        return Err(wrong(format!(
-            "the job's shared memory is broken: {size} bytes, of which its header claims {claimed}, where {nodes} processes need {}",
-            shape.size()
-        )));
-    }
-    Ok(shape)
-}
-
 impl Device for SegmentDevice {
     fn name(&self) -> &'static str {
         "segment"
@@ -533,7 +408,7 @@ impl Device for SegmentDevice {
         let area = self.map.area(peer);
         if readable == UNTRIED && area.state.load(Ordering::Acquire) != state::ABSENT {
             let both = self.own.blind.load(Ordering::Relaxed) == 0 && area.blind.load(Ordering::Relaxed) == 0;
-            let reads = both && self.reads_probe(area.process.load(Ordering::Relaxed), area);
+            let reads = both && reads_probe(area.process.load(Ordering::Relaxed), area);
             readable = if reads { READABLE } else { UNREADABLE };
             known.readable.store(readable, Ordering::Relaxed);
         }

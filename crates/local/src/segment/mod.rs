@@ -30,6 +30,8 @@
 //! Each process looks every tenth of a second, when it polls in vain or sleeps, whether the next one lives, by number and
 //! start time. Who finds it dead says so in the segment and rings all bells.
 
+mod creation;
+mod cross_memory;
 mod device;
 mod incoming;
 mod layout;
@@ -43,5 +45,7 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
-pub use device::{CrossMemory, Options, Segment, SegmentDevice};
+pub use creation::Segment;
+pub use cross_memory::CrossMemory;
+pub use device::{Options, SegmentDevice};
 pub use opening::SegmentOpener;

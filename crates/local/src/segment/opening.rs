@@ -1,7 +1,8 @@
 //! How the device of a host is opened: one process makes the memory, and the others inherit it from who starts them, or
 //! fetch it at the maker's door.
 
-use super::device::{Options, Segment, SegmentDevice};
+use super::creation::Segment;
+use super::device::{Options, SegmentDevice};
 use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
 use weft_base::constants::MPI_ERR_INTERN;

@@ -12,7 +12,9 @@ use weft_transport::{
     Arriving, Channel, Device, Handler, Nobody, Node, Nodes, Placement, Places, Refusal, Routes, conformance,
 };
 
-use super::device::{CrossMemory, Options, Segment, SegmentDevice};
+use super::creation::Segment;
+use super::cross_memory::CrossMemory;
+use super::device::{Options, SegmentDevice};
 use super::layout::Shape;
 use super::shared::Header;
 

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use weft_base::constants::{MPI_DOUBLE, MPI_INT};
-    use weft_base::job::Place as Spot;
+    use weft_base::site::Place as Spot;
     use weft_datatype::Datatype;
 
     fn signature(count: u64) -> Signature {

@@ -1,6 +1,7 @@
 //! The device: what the connections of a node process do for the layers above.
 #![allow(unsafe_code)] // Takes memory by address, as the interface does.
 
+mod door;
 mod leaving;
 mod listening;
 mod loss;
@@ -11,11 +12,11 @@ mod watching;
 pub use listening::Listener;
 
 use crate::config::NetConfig;
-use crate::door::Door;
 use crate::frame::{HEAD, Kind};
 use crate::lane::{Lane, Pair};
 use crate::link::{BULK, Item, Link, Stage, TOGETHER, send_short};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+use door::Door;
 use rustix::event::{PollFd, PollFlags, epoll, poll};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, sockopt};

@@ -1,4 +1,4 @@
-//! Who ends while threads still send: here, or at the other side.
+//! Who ends, here or at the other side; also while threads still send.
 #![allow(unsafe_code)] // As the module above.
 
 use super::*;
@@ -106,4 +106,113 @@ fn a_long_message_to_a_process_that_has_ended_is_a_loss() {
         last.poll(&notes[1]);
         assert!(notes[1].all().last().unwrap().starts_with("lost 0: "), "{:?}", notes[1].all());
     }
+}
+
+#[test]
+fn the_end_of_a_process_is_no_loss_and_what_it_has_sent_arrives() {
+    let mut devices = devices(2);
+    let notes = notes(&devices);
+    devices[0].send(1, CHANNEL, b"first", b"").expect("room");
+    until(&devices, &notes, 1, 1);
+    for _ in 0..100 {
+        devices[0].send(1, CHANNEL, b"last", &[7; 1000]).expect("room");
+    }
+    // It answers meanwhile, which nobody receives.
+    devices[1].send(0, CHANNEL, b"answer", b"").expect("room");
+    devices[0].leave();
+    drop(devices.remove(0));
+    for _ in 0..300 {
+        devices[0].poll(&notes[1]);
+    }
+    assert_eq!(notes[1].all().len(), 101);
+    let refused = devices[0].send(0, CHANNEL, b"late", b"");
+    assert!(matches!(&refused, Err(Refusal::Lost { reason }) if reason.contains("has ended")), "{refused:?}");
+}
+
+#[test]
+fn who_connects_while_a_process_ends_is_told_so() {
+    let devices = devices(3);
+    let notes = notes(&devices);
+    // It cannot end before the last one has answered.
+    devices[0].send(2, CHANNEL, b"last", b"").expect("room");
+    devices[1].send(0, CHANNEL, b"too late", b"").expect("room");
+    std::thread::scope(|scope| {
+        let leaving = scope.spawn(|| devices[0].leave());
+        let refusal = loop {
+            devices[1].poll(&notes[1]);
+            match devices[1].send(0, CHANNEL, b"later", b"") {
+                Err(Refusal::Lost { reason }) => break reason,
+                _ => std::thread::yield_now(),
+            }
+        };
+        assert!(refusal.contains("has ended"), "{refusal}");
+        while !leaving.is_finished() {
+            devices[2].poll(&notes[2]);
+        }
+    });
+    assert_eq!((notes[1].all().len(), notes[2].all().len()), (0, 1));
+}
+
+/// A handshake that is over while a process waits for its last messages to go.
+#[test]
+fn a_process_ends_after_it_has_said_so_on_connections_settled_meanwhile() {
+    let devices = devices(3);
+    let notes = notes(&devices);
+    // It cannot end before the last one has answered.
+    devices[0].send(2, CHANNEL, b"last", b"").expect("room");
+    let (link, held) = (devices[0].link(1, CHANNEL), devices[0].link(2, CHANNEL));
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let socket = listener.accept().unwrap().0;
+    socket.set_nonblocking(true).unwrap();
+    let socket = OwnedFd::from(socket);
+    epoll::add(devices[0].epoll(), &socket, devices[0].half_data(0), epoll::EventFlags::empty()).unwrap();
+    std::thread::scope(|scope| {
+        let leaving = scope.spawn(|| devices[0].leave());
+        while !held.out.lock().says_end {
+            std::thread::yield_now();
+        }
+        link.out.lock().stage = Stage::Settled;
+        while devices[2].send(0, CHANNEL, b"later", b"").is_ok() {
+            devices[2].poll(&notes[2]);
+        }
+        while !link.out.lock().says_end {
+            assert!(!leaving.is_finished(), "it has ended, and the peer does not know");
+            std::thread::yield_now();
+        }
+        devices[0].open(Pair { from: 1, to: 0, lane: CHANNEL.into() }, socket);
+        let mut said = [0; HEAD];
+        peer.read_exact(&mut said).unwrap();
+        assert_eq!(said, Head { kind: Kind::End, channel: Channel::new(0), header: 0, bytes: 0 }.encode());
+    });
+}
+
+/// Another thread still polls then, and the process may be gone at any time.
+#[test]
+fn nobody_is_let_in_after_the_end_and_who_knocks_is_told_so() {
+    let devices = devices(2);
+    let notes = notes(&devices);
+    devices[0].leave();
+    devices[1].send(0, CHANNEL, b"too late", b"").expect("room");
+    let refusal = loop {
+        devices.iter().zip(&notes).for_each(|(device, notes)| _ = device.poll(notes));
+        if let Err(refusal) = devices[1].send(0, CHANNEL, b"later", b"") {
+            break refusal.to_string();
+        }
+    };
+    assert!(refusal.contains("has ended"), "{refusal}");
+    assert!(devices[0].link(1, CHANNEL).socket.get().is_none(), "it is connected");
+    assert!(notes.iter().all(|notes| notes.all().is_empty()), "{:?}", notes[1].all());
+}
+
+#[test]
+fn the_end_of_a_process_without_a_word_is_a_loss() {
+    let mut devices = devices(2);
+    let notes = notes(&devices);
+    devices[0].send(1, CHANNEL, b"first", b"").expect("room");
+    until(&devices, &notes, 1, 1);
+    drop(devices.remove(0));
+    until(&devices, &notes[1..], 0, 2);
+    let said = &notes[1].all()[1];
+    assert!(said.starts_with("lost 0: node process 0 (at 127.0.0.1:"), "{said}");
 }

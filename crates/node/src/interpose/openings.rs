@@ -292,3 +292,13 @@ unsafe fn flush(stream: *mut Stream) -> c_int {
         _ => unsafe { original::fflush(stream) },
     }
 }
+
+/// Returns `stdin` (0), `stdout` or `stderr` of the calling thread's rank.
+#[unsafe(no_mangle)]
+extern "C" fn weft_stream(which: c_int) -> *mut Stream {
+    match state::current() {
+        // SAFETY: the rank's variable, which it may read at any time.
+        Some(rank) => unsafe { *rank.streams.variable(which as usize) },
+        None => weft_node::streams::of_process(which as usize),
+    }
+}

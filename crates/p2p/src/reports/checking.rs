@@ -392,7 +392,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use weft_base::constants::{MPI_DOUBLE, MPI_INT};
-    use weft_base::job::Place;
+    use weft_base::site::Place;
 
     #[test]
     fn what_a_message_says_is_heard() {

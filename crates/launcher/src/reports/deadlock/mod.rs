@@ -13,7 +13,8 @@ mod together;
 
 use names::Names;
 use std::collections::BTreeMap;
-use weft_base::job::{Place, RankState};
+use weft_base::job::RankState;
+use weft_base::site::Place;
 use weft_base::waiting::{Knowledge, Waiting, Want};
 
 /// The most lines of each kind.

@@ -6,173 +6,23 @@
 //! holds a bounded number of bytes; beyond it, and at random, a message is refused. Long messages arrive piece by piece.
 //! Without threads everything a network does follows from its seed and from the calls made to it; with threads (each
 //! process polled by its own) the order of the calls is the kernel's.
+//!
+//! - `conditions`: what a network is like, and the numbers that follow from its seed.
+//! - `world`: what is under way. `device`: a process's end of it.
 #![allow(unsafe_code)] // Copies between the memory of senders and receivers, as a device does.
 
-use crate::{
-    Arriving, Capabilities, Channel, Device, Handler, MAX_HEADER, MOST_ANSWER, Node, Outbound, Placement,
-    Refusal, Traffic,
-};
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicBool, Ordering};
+mod conditions;
+mod device;
+mod world;
+
+pub use conditions::{Conditions, Random, WAYS};
+
+use crate::{Arriving, Channel, Device, Handler, MAX_HEADER, Node, Placement, Refusal};
+use device::Simulated;
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-
-/// What a network is like.
-#[derive(Clone, Debug)]
-pub struct Conditions {
-    /// Decides everything that is left to chance.
-    pub seed: u64,
-    /// The longest payload that is taken by copy.
-    pub eager: usize,
-    /// How many bytes a flow holds.
-    pub memory: usize,
-    /// Whether peers' memory can be read.
-    pub remote_read: bool,
-    /// How many steps a message is under way at most.
-    pub delay: u64,
-    /// How many of a hundred messages are refused for no reason.
-    pub refused_percent: u64,
-    /// A process that gets something only in one of so many polls.
-    pub slow: Option<(Node, u64)>,
-    /// Over how many flows parts of a long message go, at most [`WAYS`].
-    pub ways: u32,
-}
-
-impl Conditions {
-    /// Describes a network without surprises.
-    pub fn calm(seed: u64) -> Self {
-        Self {
-            seed,
-            eager: 4096,
-            memory: 1 << 20,
-            remote_read: true,
-            delay: 0,
-            refused_percent: 0,
-            slow: None,
-            ways: 1,
-        }
-    }
-
-    /// Describes a network of `nodes` processes with conditions that follow from the seed.
-    pub fn random(seed: u64, nodes: u32) -> Self {
-        let mut random = Random::new(seed ^ 0x5eed);
-        Self {
-            seed,
-            eager: [256, 1000, 4096, 16 << 10][random.below(4) as usize],
-            memory: [300, 5000, 100_000, 10 << 20][random.below(4) as usize],
-            remote_read: random.below(2) == 0,
-            delay: [0, 3, 50][random.below(3) as usize],
-            refused_percent: [0, 0, 10, 50][random.below(4) as usize],
-            slow: (random.below(3) == 0)
-                .then(|| (random.below(u64::from(nodes)) as Node, 1 + random.below(20))),
-            ways: 1 + random.below(WAYS.into()) as u32,
-        }
-    }
-}
-
-/// Numbers that follow from a seed.
-#[derive(Clone, Debug)]
-pub struct Random(u64);
-
-impl Random {
-    /// Begins a sequence.
-    pub fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    /// Returns a number below the bound.
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) % bound.max(1)
-    }
-}
-
-enum Body {
-    Copied(Vec<u8>),
-    Started { address: *const u8, bytes: u64, token: u64 },
-}
-
-impl Body {
-    fn bytes(&self) -> u64 {
-        match self {
-            Self::Copied(data) => data.len() as u64,
-            Self::Started { bytes, .. } => *bytes,
-        }
-    }
-
-    fn address(&self) -> *const u8 {
-        match self {
-            Self::Copied(data) => data.as_ptr(),
-            Self::Started { address, .. } => *address,
-        }
-    }
-}
-
-struct Packet {
-    header: Vec<u8>,
-    body: Body,
-    due: u64,
-    /// Where the payload goes, and how much of it is there, once the header handler has said so.
-    placing: Option<(*mut u8, u64, u64)>,
-    placed: u64,
-}
-
-impl Packet {
-    fn cost(&self) -> usize {
-        let data = if let Body::Copied(data) = &self.body { data.len() } else { 0 };
-        MAX_HEADER + data
-    }
-}
-
-#[derive(Default)]
-struct Flow {
-    queue: VecDeque<Packet>,
-    held: usize,
-    messages: u64,
-    bytes: u64,
-}
-
-enum Event {
-    Sent { to: Node, channel: Channel, token: u64 },
-    Lost { peer: Node, reason: String },
-}
-
-#[derive(Default)]
-struct Mailbox {
-    events: VecDeque<Event>,
-    /// Something happened since it last slept.
-    stirred: bool,
-    /// How often it has polled.
-    polls: u64,
-    /// A message to this process was refused, by sender.
-    refused: Vec<bool>,
-}
-
-struct World {
-    random: Random,
-    step: u64,
-    flows: BTreeMap<Way, Flow>,
-    mailboxes: Vec<Mailbox>,
-    /// By pair of processes.
-    lost: Vec<bool>,
-    /// Processes that have ended in order.
-    left: Vec<bool>,
-    /// When which connection will be lost.
-    cuts: Vec<(u64, Node, Node)>,
-}
-
-// SAFETY: addresses in flows are of memory that senders and receivers gave to the network until it reports to them.
-unsafe impl Send for World {}
-
-impl World {
-    /// Returns the flows that lead to a process.
-    fn flows_to(&self, node: Node) -> impl Iterator<Item = (&Way, &Flow)> {
-        let first = |to| Way { to, from: 0, channel: Channel::new(0), part: 0 };
-        self.flows.range(first(node)..first(node + 1))
-    }
-}
+use world::{Body, Event, Flow, Mailbox, Packet, Way, World};
 
 struct Inner {
     nodes: u32,
@@ -185,19 +35,6 @@ struct Inner {
 /// A network; clones are the same one.
 #[derive(Clone)]
 pub struct Network(Arc<Inner>);
-
-/// How many flows there are for parts of long messages on a channel between two processes at most, that of all others included.
-pub const WAYS: u32 = 3;
-
-/// Which flow: those to a process come after each other.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Way {
-    to: Node,
-    from: Node,
-    channel: Channel,
-    /// Not 0 for parts of long messages only.
-    part: u32,
-}
 
 impl Network {
     /// Creates a network of `nodes` node processes.
@@ -486,168 +323,6 @@ impl Inner {
             moved = true;
         }
         moved
-    }
-}
-
-/// One process's device.
-struct Simulated {
-    inner: Arc<Inner>,
-    node: Node,
-}
-
-impl Simulated {
-    /// Returns the flow of a channel to a process.
-    fn way(&self, to: Node, channel: Channel) -> Way {
-        Way { to, from: self.node, channel, part: 0 }
-    }
-}
-
-impl Device for Simulated {
-    fn name(&self) -> &'static str {
-        "simulator"
-    }
-
-    fn node(&self) -> Node {
-        self.node
-    }
-
-    fn nodes(&self) -> u32 {
-        self.inner.nodes
-    }
-
-    fn capabilities(&self, _peer: Node) -> Capabilities {
-        let Conditions { eager, remote_read, .. } = self.inner.conditions;
-        Capabilities { eager, remote_read }
-    }
-
-    fn send(&self, to: Node, channel: Channel, header: &[u8], payload: &[u8]) -> Result<(), Refusal> {
-        assert!(payload.len() <= self.inner.conditions.eager, "a payload longer than the device takes");
-        self.inner.enqueue(self.way(to, channel), header, Body::Copied(payload.into()))
-    }
-
-    /// Takes some, by their length.
-    fn answer(&self, to: Node, channel: Channel, header: &[u8], payload: &[u8]) -> bool {
-        let body = || Body::Copied(payload.into());
-        payload.len() <= MOST_ANSWER
-            && payload.len().is_multiple_of(3)
-            && self.inner.enqueue(self.way(to, channel), header, body()).is_ok()
-    }
-
-    unsafe fn start(
-        &self,
-        to: Node,
-        channel: Channel,
-        header: &[u8],
-        address: *const u8,
-        bytes: u64,
-        token: u64,
-    ) -> Result<(), Refusal> {
-        self.inner.enqueue(self.way(to, channel), header, Body::Started { address, bytes, token })
-    }
-
-    fn ways(&self, _peer: Node) -> u32 {
-        self.inner.conditions.ways
-    }
-
-    unsafe fn start_part(
-        &self,
-        part: u32,
-        to: Node,
-        channel: Channel,
-        header: &[u8],
-        address: *const u8,
-        bytes: u64,
-        token: u64,
-    ) -> Result<(), Refusal> {
-        let way = Way { part: part % self.inner.conditions.ways, ..self.way(to, channel) };
-        self.inner.enqueue(way, header, Body::Started { address, bytes, token })
-    }
-
-    unsafe fn read(&self, peer: Node, address: u64, target: *mut u8, bytes: u64) -> Result<(), Refusal> {
-        assert!(self.inner.conditions.remote_read, "this network cannot read peers' memory");
-        let world = self.inner.world();
-        if let Some(refusal) = self.inner.refuse(&world, self.node, peer) {
-            return Err(refusal);
-        }
-        // SAFETY: the caller's promise; the peer is told nothing while the world is locked.
-        unsafe { core::ptr::copy_nonoverlapping(address as *const u8, target, bytes as usize) };
-        Ok(())
-    }
-
-    fn poll(&self, handler: &dyn Handler) -> bool {
-        let polling = &self.inner.polling[self.node as usize];
-        if polling.swap(true, Ordering::Acquire) {
-            return false;
-        }
-        let moved = self.inner.poll(self.node, handler);
-        polling.store(false, Ordering::Release);
-        moved
-    }
-
-    fn sleep(&self, limit: Duration, is_idle: &dyn Fn() -> bool) {
-        // Whatever stirs from here on is seen below.
-        if !is_idle() {
-            return;
-        }
-        let (inner, node) = (&*self.inner, self.node as usize);
-        let bell = &inner.bells[node];
-        let is_quiet = |world: &mut World| {
-            !world.mailboxes[node].stirred
-                && world.mailboxes[node].events.is_empty()
-                && world.flows_to(self.node).all(|(_, flow)| flow.queue.is_empty())
-        };
-        let result = bell.wait_timeout_while(inner.world(), limit, |world| is_quiet(world));
-        let (mut world, _) = result.unwrap_or_else(PoisonError::into_inner);
-        world.mailboxes[node].stirred = false;
-    }
-
-    fn wake(&self) {
-        self.inner.stir(&mut self.inner.world(), self.node);
-    }
-
-    fn rest(&self) -> Option<Traffic> {
-        let (inner, node) = (&*self.inner, self.node);
-        let world = inner.world();
-        let delivers = inner.polling[node as usize].load(Ordering::Acquire);
-        if delivers || !world.mailboxes[node as usize].events.is_empty() {
-            return None;
-        }
-        let mut traffic = Traffic::default();
-        let is_out = |way: &Way| way.from == node;
-        let own = world.flows.iter().filter(|(way, _)| is_out(way) || way.to == node);
-        for (way, flow) in own.filter(|(way, _)| !world.lost[inner.pair(way.from, way.to)]) {
-            let (peer, is_out) = if is_out(way) { (way.to, true) } else { (way.from, false) };
-            let has_left = world.left[peer as usize];
-            // Memory of this process that has not been read, or is being written to.
-            let is_busy = |packet: &Packet| match is_out {
-                true => matches!(packet.body, Body::Started { .. }),
-                // What a peer has sent was there before its end was in order.
-                false => packet.placing.is_some() || has_left,
-            };
-            if flow.queue.iter().any(is_busy) {
-                return None;
-            }
-            match (has_left, is_out) {
-                (true, _) => {}
-                (false, true) => traffic.sent += flow.messages,
-                (false, false) => traffic.received += flow.messages - flow.queue.len() as u64,
-            }
-        }
-        Some(traffic)
-    }
-
-    fn leave(&self) {
-        self.inner.world().left[self.node as usize] = true;
-    }
-
-    fn outbound(&self) -> Outbound {
-        let world = self.inner.world();
-        let mut outbound = Outbound::default();
-        for (way, flow) in world.flows.iter().filter(|(way, _)| way.from == self.node) {
-            outbound.add(way.channel, flow.messages);
-            outbound.bytes += flow.bytes;
-        }
-        outbound
     }
 }
 
