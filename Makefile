@@ -3,7 +3,7 @@ CARGO ?= cargo
 BUILD ?= build
 PREFIX ?= /usr/local
 TARGET := $(or $(CARGO_TARGET_DIR),target)/release
-PACKAGES := -p weft-capi -p weft-node -p weft-launcher
+PACKAGES := -p weft-capi -p weft-fortran -p weft-node -p weft-launcher
 
 .PHONY: all binaries run test test-all test-apps bench bench-net docs install wheel clean
 all: binaries examples
@@ -18,6 +18,8 @@ binaries:
 	$(CARGO) build --release $(PACKAGES)
 	@$(call copy,$(TARGET)/libmpi_abi.so,$(BUILD)/lib/libmpi_abi.so.1)
 	@ln -sfn libmpi_abi.so.1 $(BUILD)/lib/libmpi_abi.so
+	@$(call copy,$(TARGET)/libmpifort_abi.so,$(BUILD)/lib/libmpifort_abi.so.1)
+	@ln -sfn libmpifort_abi.so.1 $(BUILD)/lib/libmpifort_abi.so
 	@$(call copy,$(TARGET)/weft-node,$(BUILD)/lib/weft/weft-node)
 	@$(call copy,$(TARGET)/mpirun,$(BUILD)/bin/mpirun)
 	@ln -sfn mpirun $(BUILD)/bin/mpiexec
@@ -26,6 +28,8 @@ binaries:
 	@for file in thread-sanitizer.supp valgrind.supp; do $(call copy,share/$$file,$(BUILD)/lib/weft/$$file,644); done
 	@mkdir -p $(BUILD)/include && for header in include/*.h; do $(call copy,$$header,$(BUILD)/$$header,644); done
 	@mkdir -p $(BUILD)/share/weft/examples && for file in examples/*.c examples/*.cpp; do $(call copy,$$file,$(BUILD)/share/weft/$$file,644); done
+	@mkdir -p $(BUILD)/share/weft/fortran && for file in crates/fortran/modules/*.F90; do $(call copy,$$file,$(BUILD)/share/weft/fortran/$$(basename $$file),644); done
+	@if command -v gfortran >/dev/null; then $(BUILD)/bin/mpifort -show >/dev/null; fi
 	@$(BUILD)/bin/weft write-pages $(BUILD)
 	@$(MAKE) --no-print-directory $(BUILD)/lib/weft/weft-tune-kernel
 

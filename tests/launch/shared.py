@@ -298,18 +298,3 @@ def test_impossible_numbers_of_ranks_are_refused(shop):
     hello = BUILD / "examples/hello"
     for options in [], ["--ranks-as", "processes"], ["--ranks-per-process", "8"]:
         expect(mpirun(*options, "-n", "100000000", hello), 1, out="", err=["100000000 ranks", "start fewer"])
-
-
-def test_the_missing_fortran_modules_are_explained_before_the_compiler_complains(shop):
-    compiler = shop.write("fortran", "#!/bin/sh\necho 'Fatal Error: no module mpi.mod' >&2\nexit 1\n", 0o755)
-    if (BUILD / "include/mpi_f08.mod").exists():
-        raise Skip("the modules are there")
-    for number, use in enumerate(["use mpi", "  USE :: mpi_f08", "      include 'mpif.h'"]):
-        source = shop.write(f"wants{number}.f90", f"program p\n{use}\nend program\n")
-        for wrapper in "mpif90", "mpifort", "mpif77":
-            result = run(BIN / wrapper, "-c", source, environment={"WEFT_FC": str(compiler)})
-            expect(result, 1, err=["does not have the Fortran modules", "Fatal Error"])
-            assert result.err.index("Fortran modules") < result.err.index("Fatal Error"), result
-    source = shop.write("other.f90", "program p\nend program\n")
-    result = run(BIN / "mpif90", "-c", source, environment={"WEFT_FC": str(compiler)})
-    assert "modules" not in result.err, result

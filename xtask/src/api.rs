@@ -16,7 +16,6 @@ pub struct Parameter {
     pub kind: String,
     /// `in` (the default), `out` or `inout`.
     #[serde(default)]
-    #[allow(dead_code)] // Read by the generator of the Fortran modules.
     pub direction: Option<String>,
     /// Its C type in the plain form; absent when only the large-count form has the parameter.
     #[serde(default)]
@@ -26,8 +25,32 @@ pub struct Parameter {
     pub large: Option<String>,
     /// The length of an array, in terms of other parameters or constants.
     #[serde(default)]
-    #[allow(dead_code)] // As above.
     pub length: Option<String>,
+    /// Whether a buffer is in use after the call.
+    #[serde(default)]
+    pub asynchronous: bool,
+    /// Whether module `mpi_f08` declares an intent, where C's type would tell one.
+    #[serde(default = "yes")]
+    pub f08_intent: bool,
+    /// Whether Fortran has the parameter.
+    #[serde(default = "yes")]
+    pub fortran: bool,
+    /// The callback's type, for a function of the user.
+    #[serde(default)]
+    pub function: Option<String>,
+}
+
+/// Which of Fortran's ways have a procedure.
+#[derive(Deserialize, Default, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Fortran {
+    /// All three.
+    #[default]
+    All,
+    /// One interface for all three, with integer handles: what was deprecated before module `mpi_f08` came.
+    Old,
+    /// C has it only.
+    None,
 }
 
 /// Names that mean something else in Rust or in the generated functions.
@@ -68,6 +91,8 @@ pub struct Procedure {
     /// Whether the standard ABI has it.
     #[serde(default = "yes")]
     pub abi: bool,
+    #[serde(default)]
+    pub fortran: Fortran,
     pub parameters: Vec<Parameter>,
 }
 

@@ -1,7 +1,7 @@
 //! Windows (chapter 13): their creation, hints and shared memory. No data moves through them yet.
 
 use crate::arguments::check;
-use crate::attributes::communicator_attributes::Attributes;
+use crate::attributes::values::Attributes;
 use crate::communicators::communicator::{Communicator, agree_on_context};
 use crate::communicators::contexts::Held;
 use crate::communicators::groups;

@@ -60,6 +60,10 @@ type Small = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut abi
 /// `MPI_User_function_c`
 type Large = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut Count, *mut abi::Datatype);
 
+/// What carries out an operation of another language: it gets the word that came with it, the two vectors, their length and
+/// the datatype's handle.
+pub type Foreign = unsafe extern "C" fn(usize, *mut c_void, *mut c_void, Count, abi::Datatype);
+
 /// A reduction operation. Cloning is cheap.
 #[derive(Clone)]
 pub struct Op(Inner);
@@ -78,6 +82,11 @@ enum Inner {
     },
     Large {
         function: Large,
+        commutative: bool,
+    },
+    Foreign {
+        function: Foreign,
+        word: usize,
         commutative: bool,
     },
 }
@@ -138,12 +147,22 @@ impl Op {
         }))
     }
 
+    /// Creates an operation of another language.
+    ///
+    /// # Safety
+    /// `function` may be called with `word` as long as the operation lives.
+    pub unsafe fn foreign(function: Foreign, word: usize, commute: bool) -> Op {
+        Op(Inner::Foreign { function, word, commutative: commute })
+    }
+
     /// Tells whether operands may be exchanged.
     #[inline]
     pub fn is_commutative(&self) -> bool {
         match self.0 {
             Inner::Predefined { kind, .. } => !matches!(kind, Kind::Replace | Kind::NoOp),
-            Inner::Small { commutative, .. } | Inner::Large { commutative, .. } => commutative,
+            Inner::Small { commutative, .. }
+            | Inner::Large { commutative, .. }
+            | Inner::Foreign { commutative, .. } => commutative,
         }
     }
 
@@ -331,6 +350,12 @@ impl Op {
                 if count > 0 {
                     // SAFETY: MPI_Op_create_c promises the user's function the same with a large count.
                     unsafe { function(input_void, inout.cast(), &mut length, &mut handle) };
+                }
+            }
+            Inner::Foreign { function, word, .. } => {
+                if count > 0 {
+                    // SAFETY: who created the operation vouches for the function and its word.
+                    unsafe { function(*word, input_void, inout.cast(), count as Count, handle) };
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! Writes everything that is derived from `api/`.
 
 mod constants;
+mod fortran;
 mod functions;
 mod header;
 mod noted;
@@ -17,6 +18,9 @@ use std::process::{Command, Stdio};
 /// The directory of the exported functions; nothing else may be in it.
 const FUNCTIONS: &str = "crates/capi/src/generated";
 
+/// The directories with nothing but generated files.
+const DIRECTORIES: [&str; 2] = [FUNCTIONS, fortran::ENTRIES];
+
 /// Generates all files; with `check`, only compares them with what is there.
 pub fn run(root: &Path, check: bool) -> Result {
     let api = Api::load(root)?;
@@ -30,6 +34,10 @@ pub fn run(root: &Path, check: bool) -> Result {
     for (name, text) in functions::generate(&api)? {
         files.push((Path::new(FUNCTIONS).join(name), format_rust(root, &text)?));
     }
+    for (name, text) in fortran::entries(&api)? {
+        files.push((Path::new(fortran::ENTRIES).join(name), format_rust(root, &text)?));
+    }
+    files.extend(fortran::sources(&api));
     let mut stale = Vec::new();
     for (path, text) in &files {
         let full = root.join(path);
@@ -59,13 +67,13 @@ pub fn run(root: &Path, check: bool) -> Result {
     }
 }
 
-/// Lists files in the generated directory that are generated no longer.
+/// Lists files in the generated directories that are generated no longer.
 fn leftovers(root: &Path, files: &[(PathBuf, String)]) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(root.join(FUNCTIONS)) else { return Vec::new() };
-    entries
-        .filter_map(|e| e.ok().map(|e| Path::new(FUNCTIONS).join(e.file_name())))
-        .filter(|path| !files.iter().any(|(p, _)| p == path))
-        .collect()
+    let found = DIRECTORIES.iter().flat_map(|directory| {
+        let entries = fs::read_dir(root.join(directory)).into_iter().flatten();
+        entries.filter_map(|e| e.ok().map(|e| Path::new(directory).join(e.file_name())))
+    });
+    found.filter(|path| !files.iter().any(|(p, _)| p == path)).collect()
 }
 
 /// Formats Rust source with the repository's settings.

@@ -64,6 +64,8 @@ const USES: &[(&str, &[&str])] = &[
         ],
     ),
     ("capi", &["sys", "base", "sched", "mpi", "runtime"]),
+    // Knows the C functions only.
+    ("fortran", &[]),
     ("launcher", &["sys", "base", "machine", "loader", "handshake", "door", "fabric", "diagnose"]),
     ("node", &["sys", "base"]),
     ("bench", &[]),

@@ -210,7 +210,7 @@ fn wrapper(name: &str, language: &str) -> Vec<u8> {
     if language == "Fortran" {
         roff.control("SH", ["NOTES"]);
         roff.text([roman(
-            "There are no Fortran modules and no mpif.h yet; a program can call the C functions by bind(C).",
+            "Modules belong to the compiler that wrote them. Those of another compiler are made when it is first called, in the installation or in the user's cache.",
         )]);
     }
     roff.control("SH", ["SEE ALSO"]);

@@ -4,11 +4,12 @@
 //! if the result turns out to have thread-local data is it linked again as an executable shared object.
 
 use crate::tools::install::Installation;
+use crate::tools::modules::{self, Sizes};
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 use weft_base::say;
 use weft_loader::link;
 
@@ -82,9 +83,9 @@ const WITH_VALUE: &[&str] = &[
 pub const SHOWN: &[(&str, &str)] = &[
     ("compile", "the options for compiling"),
     ("link", "the options for linking"),
-    ("incdirs", "the directory of mpi.h"),
-    ("libdirs", "the directory of the library"),
-    ("libs", "the name of the library"),
+    ("incdirs", "the directories of mpi.h and of Fortran's modules"),
+    ("libdirs", "the directories of the libraries"),
+    ("libs", "the names of the libraries"),
     ("command", "the compiler"),
     ("version", "the version"),
 ];
@@ -165,6 +166,8 @@ pub struct Wrapper {
     installation: Installation,
     arguments: Vec<OsString>,
     show: Option<String>,
+    /// Where Fortran's modules are.
+    modules: Option<PathBuf>,
 }
 
 impl Wrapper {
@@ -189,12 +192,21 @@ impl Wrapper {
         }
         // A compiler may be given with options: "ccache gcc".
         let compiler = compiler.to_string_lossy().split_whitespace().map(OsString::from).collect();
-        Self { language, compiler, installation, arguments: kept, show }
+        Self { language, compiler, installation, arguments: kept, show, modules: None }
     }
 
     fn compile_flags(&self) -> Vec<OsString> {
-        let include = path_option("-I", &self.installation.include);
-        [include].into_iter().chain(link::COMPILE.iter().map(OsString::from)).collect()
+        let folders = [Some(&self.installation.include), self.modules.as_ref()];
+        let folders = folders.into_iter().flatten().map(|folder| path_option("-I", folder));
+        folders.chain(link::COMPILE.iter().map(OsString::from)).collect()
+    }
+
+    /// Finds Fortran's modules for this compiler. A program can be compiled without them, so their lack is no error yet.
+    fn find_modules(&mut self) {
+        match modules::find(&self.compiler, &self.installation) {
+            Ok(folder) => self.modules = Some(folder),
+            Err(error) => say!("{}: {error}", self.name()),
+        }
     }
 
     /// Returns what finds the library, at link time and at run time.
@@ -202,7 +214,15 @@ impl Wrapper {
         let lib = &self.installation.lib;
         // Fortran's library is linked as usual: its units are per process, but the loader gives each rank a copy of it. The
         // static one has thread-local data that no shared object may contain.
-        vec![path_option("-L", lib), path_option("-Wl,-rpath,", lib), "-lmpi_abi".into()]
+        let mut flags = vec![path_option("-L", lib), path_option("-Wl,-rpath,", lib)];
+        if let Some(folder) = &self.modules {
+            flags.extend([path_option("-L", folder), format!("-l{}", modules::LIBRARY).into()]);
+        }
+        if self.language == Language::Fortran {
+            flags.push("-lmpifort_abi".into());
+        }
+        flags.push("-lmpi_abi".into());
+        flags
     }
 
     /// Returns what gives each copy of a program a language library of its own.
@@ -315,9 +335,19 @@ impl Wrapper {
         Ok(match what {
             "showme:compile" => joined(&self.compile_flags()),
             "showme:link" => joined(&self.library_flags()),
-            "showme:incdirs" => quoted(self.installation.include.as_os_str()),
-            "showme:libdirs" => quoted(lib.as_os_str()),
-            "showme:libs" => "mpi_abi".into(),
+            "showme:incdirs" => {
+                let folders = [Some(&self.installation.include), self.modules.as_ref()];
+                joined(&folders.into_iter().flatten().map(|folder| folder.clone().into()).collect::<Vec<_>>())
+            }
+            "showme:libdirs" => {
+                let folders = [Some(lib), self.modules.as_ref()];
+                joined(&folders.into_iter().flatten().map(|folder| folder.clone().into()).collect::<Vec<_>>())
+            }
+            "showme:libs" => {
+                let flags = self.library_flags();
+                let names = flags.iter().filter_map(|flag| flag.to_str()?.strip_prefix("-l"));
+                names.collect::<Vec<_>>().join(" ")
+            }
             "showme:command" => joined(&self.compiler),
             "showme:version" => format!("Weft {}", env!("CARGO_PKG_VERSION")),
             "compile-info" => joined(&[self.compiler.clone(), self.compile_flags()].concat()),
@@ -338,8 +368,16 @@ impl Wrapper {
     ///
     /// # Errors
     /// What could not be run or shown.
-    pub fn run(&self) -> Result<i32, String> {
+    pub fn run(&mut self) -> Result<i32, String> {
         let words = expanded(&self.arguments);
+        if self.language == Language::Fortran && (self.show.is_some() || step(&words) != Step::Ask) {
+            match modules::sizes(&words) {
+                Sizes::Wrong(error) => return Err(error),
+                Sizes::Doubtful(warning) => say!("{}: {warning}", self.name()),
+                Sizes::Right => {}
+            }
+            self.find_modules();
+        }
         if let Some(what) = &self.show {
             println!("{}", self.shown(what, &words)?);
             return Ok(0);
@@ -349,14 +387,10 @@ impl Wrapper {
             say!("{}: -static: there is no static library of Weft; leave -static out", self.name());
         }
         let command = self.command(step);
-        if step != Step::Link && self.language != Language::Fortran {
+        if step != Step::Link {
             return Err(self.cannot_run(&self.tool(&command).exec()));
         }
-        let status = if self.language == Language::Fortran && self.wants_modules(&words) {
-            self.run_without_modules(&command)?
-        } else {
-            self.tool(&command).status().map_err(|error| self.cannot_run(&error))?
-        };
+        let status = self.tool(&command).status().map_err(|error| self.cannot_run(&error))?;
         if !status.success() || step != Step::Link {
             return Ok(status.code().unwrap_or(1));
         }
@@ -366,37 +400,6 @@ impl Wrapper {
             self.link_again(&program, &bytes)?;
         }
         Ok(0)
-    }
-
-    /// Compiles what wants modules that are not here; where that fails, says so before the compiler says its part.
-    fn run_without_modules(&self, command: &[OsString]) -> Result<ExitStatus, String> {
-        let compiler = self.tool(command).stderr(Stdio::piped()).spawn().and_then(Child::wait_with_output);
-        let output = compiler.map_err(|error| self.cannot_run(&error))?;
-        if !output.status.success() {
-            say!(
-                "mpifort: Weft does not have the Fortran modules mpi and mpi_f08 and the file mpif.h yet; a Fortran program \
-                 can call MPI's C functions through interfaces with bind(C)"
-            );
-        }
-        // If nobody reads it there is nobody to tell.
-        let _ = std::io::stderr().write_all(&output.stderr);
-        Ok(output.status)
-    }
-
-    /// Tells whether a source among the arguments uses MPI's Fortran modules, which are not installed.
-    fn wants_modules(&self, words: &[String]) -> bool {
-        let uses = |line: &str| {
-            let line = line.to_lowercase();
-            let words: Vec<&str> =
-                line.split([' ', '\t', ',', ':', '\'', '"']).filter(|w| !w.is_empty()).collect();
-            let module =
-                words.first() == Some(&"use") && words.iter().any(|w| ["mpi", "mpi_f08"].contains(w));
-            module || words.first() == Some(&"include") && words.get(1) == Some(&"mpif.h")
-        };
-        let mut sources = words.iter().filter(|word| !word.starts_with('-'));
-        let is_missing = !self.installation.include.join("mpi_f08.mod").exists();
-        is_missing
-            && sources.any(|path| std::fs::read_to_string(path).is_ok_and(|text| text.lines().any(uses)))
     }
 
     fn name(&self) -> &'static str {

@@ -4,6 +4,8 @@
 use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 use weft_base::abi::Status;
+use weft_base::constants::MPI_SUCCESS;
+use weft_base::{Error, Result};
 
 /// `MPI_Comm_copy_attr_function` and its siblings for datatypes and windows (whose first argument has the same size).
 type CopyAttribute =
@@ -12,6 +14,9 @@ type CopyAttribute =
 type DeleteAttribute = unsafe extern "C" fn(usize, c_int, *mut c_void, *mut c_void) -> c_int;
 /// `MPI_Comm_errhandler_function` and its siblings.
 type ErrorHandler = unsafe extern "C" fn(*mut usize, *mut c_int, ...);
+
+/// What runs an error handler of another language.
+type ForeignErrorHandler = unsafe extern "C" fn(usize, usize, *mut c_int);
 
 /// `MPI_Grequest_query_function`
 type Query = unsafe extern "C" fn(*mut c_void, *mut Status) -> c_int;
@@ -65,6 +70,18 @@ pub fn error_handler(function: usize, object: usize, code: c_int) -> c_int {
     code
 }
 
+/// Runs an error handler of another language: its binding's function, with the word that came with it.
+pub fn foreign_error_handler(function: usize, word: usize, object: usize, code: c_int) -> c_int {
+    let mut code = code;
+    HANDLERS.set(HANDLERS.get() + 1);
+    // SAFETY: the binding registered this address as a function of this type, for this word.
+    unsafe {
+        core::mem::transmute::<usize, ForeignErrorHandler>(function)(word, object, &mut code);
+    }
+    HANDLERS.set(HANDLERS.get().saturating_sub(1));
+    code
+}
+
 thread_local! {
     /// How many error handlers of the calling thread run, one inside the other. A handler that leaves by a jump stays counted.
     static HANDLERS: Cell<u32> = const { Cell::new(0) };
@@ -93,4 +110,15 @@ pub fn cancel(function: usize, extra_state: usize, complete: bool) -> c_int {
     unsafe {
         core::mem::transmute::<usize, Cancel>(function)(extra_state as *mut c_void, c_int::from(complete))
     }
+}
+
+/// Makes the error of a callback's return code, as `MPI_Comm_dup` and friends report it.
+///
+/// # Errors
+/// The callback's code, unless it is `MPI_SUCCESS`.
+pub fn from_callback(code: c_int, what: &str) -> Result {
+    if code == MPI_SUCCESS {
+        return Ok(());
+    }
+    Err(Error::new(code, format!("{what} returned error code {code}")))
 }

@@ -1,20 +1,17 @@
 //! Attributes (chapter 7): values cached on objects, the predefined ones, and the calls for communicators.
 //!
-//! What holds attributes keeps an [`Attributes`] and passes its own handle, which
-//! the user's functions get to see.
+//! What holds attributes keeps an [`Attributes`](crate::attributes::values::Attributes) and passes its own handle, which the
+//! user's functions get to see.
 
-use crate::arguments::callbacks;
 use crate::arguments::check;
-use crate::attributes::keyvals::{Keyval, Kind};
+use crate::attributes::keyvals::Kind;
+use crate::attributes::values::{Value, answer};
 use crate::communicators::communicator::Communicator;
-use crate::errors::handling::from_callback;
 use crate::process::Process;
 use core::ffi::{c_int, c_void};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use weft_base::constants::*;
-use weft_base::{Error, Out, Result, Subject, abi};
-use weft_sync::Lock;
+use weft_base::{Out, Result, abi};
 
 /// The values of the predefined attributes; the program gets their addresses.
 #[derive(Default)]
@@ -28,135 +25,8 @@ pub struct PredefinedValues {
     universe_size: AtomicI32,
 }
 
-/// The attributes of one object, in the order in which they were first set.
-#[derive(Default)]
-pub struct Attributes(Lock<Vec<(Arc<Keyval>, usize)>>);
-
-impl Attributes {
-    /// Tells whether nothing is cached.
-    pub fn is_empty(&self) -> bool {
-        self.0.lock().is_empty()
-    }
-
-    fn value(&self, keyval: c_int) -> Option<usize> {
-        self.0.lock().iter().find(|(key, _)| key.number == keyval).map(|&(_, value)| value)
-    }
-
-    /// Copies what wants to be copied, running the copy functions on the old object with handle `object`.
-    ///
-    /// # Errors
-    /// The code of the first copy function that fails.
-    pub fn copy_to(&self, object: usize, target: &Self) -> Result {
-        let entries = self.0.lock().clone();
-        for (key, value) in entries {
-            let copied = match key.copy {
-                0 => None,
-                1 => Some(value),
-                function => {
-                    let (code, copied) =
-                        callbacks::copy_attribute(function, object, key.number, key.extra_state, value);
-                    from_callback(code, "an attribute's copy function")?;
-                    copied
-                }
-            };
-            if let Some(copied) = copied {
-                target.0.lock().push((key, copied));
-            }
-        }
-        Ok(())
-    }
-
-    fn run_delete(key: &Keyval, value: usize, object: usize) -> Result {
-        if key.delete == 0 {
-            return Ok(());
-        }
-        let code = callbacks::delete_attribute(key.delete, object, key.number, value, key.extra_state);
-        from_callback(code, "an attribute's delete function")
-    }
-
-    /// Stores the value of a key; the delete function runs on a value it replaces.
-    ///
-    /// # Errors
-    /// The delete function's code.
-    pub fn set(&self, key: Arc<Keyval>, value: *mut c_void, object: usize) -> Result {
-        let value = value as usize;
-        let old = self.value(key.number);
-        if let Some(old) = old {
-            Self::run_delete(&key, old, object)?;
-        }
-        let mut entries = self.0.lock();
-        entries.retain(|(k, _)| k.number != key.number);
-        entries.push((key, value));
-        Ok(())
-    }
-
-    /// Looks a key's value up: `value` is the address of a pointer variable.
-    ///
-    /// # Errors
-    /// `MPI_ERR_ARG`
-    pub fn get(&self, key: &Keyval, value: *mut c_void, flag: Out<c_int>) -> Result {
-        let found = self.value(key.number).map(|v| v as *mut c_void);
-        answer(found, value, flag)
-    }
-
-    /// Deletes the value of a key.
-    ///
-    /// # Errors
-    /// `MPI_ERR_KEYVAL` when there is none, else the delete function's code.
-    pub fn delete(&self, key: &Keyval, object: usize) -> Result {
-        let Some(value) = self.value(key.number) else {
-            let text = format!("is {}; the object has no attribute with this key", key.number);
-            return Err(Error::about(Subject::Keyval, key.number.into(), text));
-        };
-        Self::run_delete(key, value, object)?;
-        self.0.lock().retain(|(k, _)| k.number != key.number);
-        Ok(())
-    }
-
-    /// Deletes all attributes, the last set first, running the delete functions; also what these set meanwhile.
-    ///
-    /// # Errors
-    /// The code of the first delete function that fails; its attribute and those set before stay.
-    pub fn delete_all(&self, object: usize) -> Result {
-        loop {
-            let Some((key, value)) = self.0.lock().last().cloned() else { return Ok(()) };
-            Self::run_delete(&key, value, object)?;
-            self.0.lock().retain(|(k, _)| k.number != key.number);
-        }
-    }
-
-    /// Deletes all attributes as [`Attributes::delete_all`] does, but goes on where delete functions fail: for objects
-    /// that end in any case.
-    ///
-    /// # Errors
-    /// The code of the first delete function that fails.
-    pub fn delete_at_end(&self, object: usize) -> Result {
-        let mut result = Ok(());
-        loop {
-            let last = self.0.lock().pop();
-            let Some((key, value)) = last else { return result };
-            let outcome = Self::run_delete(&key, value, object);
-            result = result.and(outcome);
-        }
-    }
-}
-
-/// Stores what an inquiry for an attribute found.
-///
-/// # Errors
-/// `MPI_ERR_ARG`
-pub fn answer(found: Option<*mut c_void>, value: *mut c_void, flag: Out<c_int>) -> Result {
-    let value = check::pointer_output(value, "attribute_val")?;
-    check::output(flag, "flag")?;
-    if let Some(found) = found {
-        value.set(found);
-    }
-    flag.set(c_int::from(found.is_some()));
-    Ok(())
-}
-
 /// Returns what a predefined attribute is, which may be nothing; nothing at all for other keys.
-fn predefined(process: &Process, keyval: c_int) -> Option<Option<*mut c_void>> {
+pub(crate) fn predefined(process: &Process, keyval: c_int) -> Option<Option<*mut c_void>> {
     let values = &process.predefined_attributes;
     let (slot, value) = match keyval {
         MPI_TAG_UB => (&values.tag_upper_bound, i32::MAX),
@@ -221,7 +91,9 @@ pub fn keyval_free(keyval: Out<c_int>) -> Result {
     comm_free_keyval(keyval)
 }
 
-fn target(comm: abi::Comm) -> Result<(&'static Process, crate::process::Ref<'static, Communicator>)> {
+pub(crate) fn target(
+    comm: abi::Comm,
+) -> Result<(&'static Process, crate::process::Ref<'static, Communicator>)> {
     let process = Process::current()?;
     let communicator = process.communicator(comm)?;
     Ok((process, communicator))
@@ -234,7 +106,7 @@ fn target(comm: abi::Comm) -> Result<(&'static Process, crate::process::Ref<'sta
 pub fn comm_set_attr(comm: abi::Comm, keyval: c_int, value: *mut c_void) -> Result {
     let (process, communicator) = target(comm)?;
     let key = process.keyvals.get(Kind::Communicator, keyval)?;
-    communicator.attributes.set(key, value, comm.0)
+    communicator.attributes.set(key, Value::Address(value as usize), comm.0)
 }
 
 /// `MPI_Attr_put`

@@ -32,6 +32,17 @@ impl Kind {
     }
 }
 
+/// For whom a key's functions are, and so which values they see and make.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Language {
+    /// Addresses.
+    C,
+    /// Words: Fortran's integers of the size of an address.
+    Words,
+    /// Fortran's integers (`MPI_KEYVAL_CREATE`).
+    Integers,
+}
+
 /// An attribute key.
 pub struct Keyval {
     pub(crate) number: c_int,
@@ -41,6 +52,7 @@ pub struct Keyval {
     /// 0 for none, else a user's function.
     pub(crate) delete: usize,
     pub(crate) extra_state: usize,
+    pub(crate) language: Language,
     /// The call that created it, in checking mode.
     site: Option<&'static Site>,
 }
@@ -88,11 +100,18 @@ impl Keyvals {
         name: &str,
     ) -> Result {
         check::output(keyval, name)?;
-        keyval.set(self.add(kind, [copy as usize, delete as usize], extra_state as usize));
+        keyval.set(self.add(kind, [copy as usize, delete as usize], extra_state as usize, Language::C));
         Ok(())
     }
 
-    fn add(&self, kind: Kind, [copy, delete]: [usize; 2], extra_state: usize) -> c_int {
+    /// Creates a key whose functions are of `language`, and returns its number.
+    pub(crate) fn add(
+        &self,
+        kind: Kind,
+        [copy, delete]: [usize; 2],
+        extra_state: usize,
+        language: Language,
+    ) -> c_int {
         let mut table = self.0.lock();
         if table.entries.len() >= table.purge_at {
             table.entries.retain(|_, entry| entry.is_needed());
@@ -100,7 +119,8 @@ impl Keyvals {
         }
         let number = FIRST_KEYVAL + table.created;
         table.created += 1;
-        let key = Keyval { number, kind, copy, delete, extra_state, site: site::current() };
+        let site = site::current();
+        let key = Keyval { number, kind, copy, delete, extra_state, language, site };
         table.entries.insert(number, Entry::Live(Arc::new(key)));
         number
     }
@@ -196,16 +216,15 @@ fn predefined_name(keyval: c_int) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attributes::communicator_attributes::Attributes;
-    use core::ptr::null_mut;
+    use crate::attributes::values::{Attributes, Value};
 
     const KIND: Kind = Kind::Communicator;
 
     #[test]
     fn a_freed_key_lives_as_long_as_attributes_use_it() {
         let (keyvals, attributes) = (Keyvals::default(), Attributes::default());
-        let keyval = keyvals.add(KIND, [1, 0], 0);
-        attributes.set(keyvals.get(KIND, keyval).unwrap(), null_mut(), 0).unwrap();
+        let keyval = keyvals.add(KIND, [1, 0], 0, Language::C);
+        attributes.set(keyvals.get(KIND, keyval).unwrap(), Value::Address(0), 0).unwrap();
         keyvals.remove(KIND, keyval).unwrap();
         assert!(keyvals.get(KIND, keyval).is_err() && keyvals.remove(KIND, keyval).is_err());
         let key = keyvals.get_in_use(KIND, keyval).unwrap();
@@ -218,9 +237,9 @@ mod tests {
     fn keys_that_nothing_uses_are_forgotten() {
         let (keyvals, attributes) = (Keyvals::default(), Attributes::default());
         for round in 0..1000 {
-            let keyval = keyvals.add(KIND, [1, 0], 0);
+            let keyval = keyvals.add(KIND, [1, 0], 0, Language::C);
             if round % 100 == 0 {
-                attributes.set(keyvals.get(KIND, keyval).unwrap(), null_mut(), 0).unwrap();
+                attributes.set(keyvals.get(KIND, keyval).unwrap(), Value::Address(0), 0).unwrap();
             }
             keyvals.remove(KIND, keyval).unwrap();
             assert!(keyvals.0.lock().entries.len() < 64);

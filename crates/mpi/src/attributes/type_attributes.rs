@@ -1,7 +1,7 @@
 //! Attributes of datatypes (chapter 7). They hang on the handle: types that a decoded type hands out start without.
 
-use crate::attributes::communicator_attributes::Attributes;
 use crate::attributes::keyvals::Kind;
+use crate::attributes::values::{Attributes, Value};
 use crate::process::Process;
 use core::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub fn type_free_keyval(keyval: Out<c_int>) -> Result {
     Process::any().keyvals.free(Kind::Datatype, keyval, "type_keyval")
 }
 
-fn target(datatype: abi::Datatype) -> Result<(&'static Process, Arc<Attributes>)> {
+pub(crate) fn target(datatype: abi::Datatype) -> Result<(&'static Process, Arc<Attributes>)> {
     let process = Process::current()?;
     process.datatype(datatype)?;
     Ok((process, process.datatype_state.attributes(datatype)))
@@ -40,7 +40,7 @@ fn target(datatype: abi::Datatype) -> Result<(&'static Process, Arc<Attributes>)
 /// `MPI_ERR_TYPE`, `MPI_ERR_KEYVAL`, or the code of the delete function of the value replaced.
 pub fn type_set_attr(datatype: abi::Datatype, keyval: c_int, value: *mut c_void) -> Result {
     let (process, attributes) = target(datatype)?;
-    attributes.set(process.keyvals.get(Kind::Datatype, keyval)?, value, datatype.0)
+    attributes.set(process.keyvals.get(Kind::Datatype, keyval)?, Value::Address(value as usize), datatype.0)
 }
 
 /// `MPI_Type_get_attr`: `value` is the address of a pointer variable.

@@ -2,8 +2,8 @@
 
 use crate::arguments::check;
 use crate::arguments::strings;
-use crate::attributes::communicator_attributes::answer;
 use crate::attributes::keyvals::Kind;
+use crate::attributes::values::{Value, answer};
 use crate::process::Process;
 use core::ffi::{c_char, c_int, c_void};
 use weft_base::constants::*;
@@ -36,7 +36,8 @@ pub fn win_free_keyval(keyval: Out<c_int>) -> Result {
 /// `MPI_ERR_WIN`, `MPI_ERR_KEYVAL`, or the code of the delete function of the value replaced.
 pub fn win_set_attr(win: abi::Win, keyval: c_int, value: *mut c_void) -> Result {
     let process = Process::current()?;
-    process.window(win)?.attributes.set(process.keyvals.get(Kind::Window, keyval)?, value, win.0)
+    let key = process.keyvals.get(Kind::Window, keyval)?;
+    process.window(win)?.attributes.set(key, Value::Address(value as usize), win.0)
 }
 
 /// `MPI_Win_get_attr`: `value` is the address of a pointer variable.

@@ -15,6 +15,7 @@ use weft_base::constants::*;
 use weft_base::handle::Kind;
 use weft_base::settings::is_checking;
 use weft_base::{Error, Result};
+pub use weft_op::Foreign;
 use weft_op::Op;
 
 fn create(user_fn: Callback, commute: c_int, op: Out<abi::Op>, large: bool) -> Result {
@@ -40,6 +41,22 @@ pub fn op_create(user_fn: Callback, commute: c_int, op: Out<abi::Op>) -> Result 
 /// `MPI_ERR_ARG`
 pub fn op_create_c(user_fn: Callback, commute: c_int, op: Out<abi::Op>) -> Result {
     create(user_fn, commute, op, true)
+}
+
+/// Creates an operation of another language: `function` gets `word`, the vectors, their length and the datatype.
+///
+/// # Errors
+/// `MPI_ERR_ARG`
+///
+/// # Safety
+/// `function` may be called with `word` as long as the operation lives.
+pub unsafe fn op_create_foreign(function: Foreign, word: usize, commute: c_int, op: Out<abi::Op>) -> Result {
+    let process = Process::current()?;
+    check::output(op, "op")?;
+    // SAFETY: the caller's promise.
+    let operation = unsafe { Op::foreign(function, word, commute != 0) };
+    op.set(abi::Op(process.operations.insert(Arc::new(operation))));
+    Ok(())
 }
 
 /// `MPI_Op_free`: operations under way keep theirs.

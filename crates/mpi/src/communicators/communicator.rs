@@ -5,7 +5,7 @@
 
 use crate::arguments::check;
 use crate::arguments::strings;
-use crate::attributes::communicator_attributes::Attributes;
+use crate::attributes::values::Attributes;
 use crate::communicators::agreement;
 use crate::communicators::contexts::Held;
 use crate::communicators::groups;

@@ -3,7 +3,7 @@
 use super::elements::counted;
 use crate::arguments::check;
 use crate::arguments::strings;
-use crate::attributes::communicator_attributes::Attributes;
+use crate::attributes::values::Attributes;
 use crate::point_to_point::messages::not_committed;
 use crate::process::{Process, Ref};
 use core::ffi::{c_char, c_int, c_void};

@@ -53,6 +53,8 @@ pub enum Action {
 #[derive(Debug)]
 pub struct UserHandler {
     address: usize,
+    /// The word that comes with a function of another language.
+    word: Option<usize>,
     kind: HandlerKind,
     /// How many times the program holds the handle and has to free it: once from creating it, once from each inquiry.
     /// At zero the handle is invalid, until an inquiry on an object that still uses the handler brings it back.
@@ -128,7 +130,10 @@ pub(crate) fn call(call: &'static str, object: Object, code: c_int) {
 fn handle(process: &Process, destination: &Destination, code: c_int, story: &str) -> c_int {
     match &destination.handler.action {
         Action::Return => code,
-        Action::User(function) => callbacks::error_handler(function.address, destination.object, code),
+        Action::User(function) => match function.word {
+            None => callbacks::error_handler(function.address, destination.object, code),
+            Some(word) => callbacks::foreign_error_handler(function.address, word, destination.object, code),
+        },
         Action::Fatal | Action::Abort => {
             let (class, meaning) = describe(code).unwrap_or(("a user's error code", "see its string"));
             let which = match &destination.handler.action {
@@ -158,17 +163,6 @@ pub(crate) fn program_stack() -> Vec<usize> {
         found.len() < DEPTH
     });
     found
-}
-
-/// Makes the error of a callback's return code, as `MPI_Comm_dup` and friends report it.
-///
-/// # Errors
-/// The callback's code, unless it is `MPI_SUCCESS`.
-pub fn from_callback(code: c_int, what: &str) -> Result {
-    if code == MPI_SUCCESS {
-        return Ok(());
-    }
-    Err(Error::new(code, format!("{what} returned error code {code}")))
 }
 
 /// Returns the user's handler of a handle that the program still holds.
@@ -210,6 +204,28 @@ pub fn comm_create_errhandler(function: abi::Callback, errhandler: Out<abi::Errh
 }
 
 pub(crate) fn create(function: abi::Callback, errhandler: Out<abi::Errhandler>, kind: HandlerKind) -> Result {
+    create_with(function, None, errhandler, kind)
+}
+
+/// Creates an error handler of another language: `function` gets `word`, the object's handle and the address of the code.
+///
+/// # Errors
+/// `MPI_ERR_ARG` for a null function or output pointer.
+pub fn create_foreign(
+    function: abi::Callback,
+    word: usize,
+    errhandler: Out<abi::Errhandler>,
+    kind: HandlerKind,
+) -> Result {
+    create_with(function, Some(word), errhandler, kind)
+}
+
+fn create_with(
+    function: abi::Callback,
+    word: Option<usize>,
+    errhandler: Out<abi::Errhandler>,
+    kind: HandlerKind,
+) -> Result {
     check::output(errhandler, "errhandler")?;
     if function.is_null() {
         let name = match kind {
@@ -222,7 +238,7 @@ pub(crate) fn create(function: abi::Callback, errhandler: Out<abi::Errhandler>, 
     }
     let process = Process::any();
     drop_unused(process);
-    let handler = UserHandler { address: function as usize, kind, references: AtomicUsize::new(1) };
+    let handler = UserHandler { address: function as usize, word, kind, references: AtomicUsize::new(1) };
     errhandler.set(abi::Errhandler(process.error_handlers.insert(Arc::new(handler))));
     Ok(())
 }

@@ -1,8 +1,7 @@
 //! Generalized requests: operations of the program behind a request of MPI (chapter 13).
 
-use crate::arguments::callbacks;
+use crate::arguments::callbacks::{self, from_callback};
 use crate::arguments::check;
-use crate::errors::handling::from_callback;
 use crate::process::Process;
 use core::any::Any;
 use core::ffi::c_void;
