@@ -1,6 +1,6 @@
 //! What a rank knows of its datatypes beside the types themselves.
 
-use crate::attributes::communicator_attributes::Attributes;
+use crate::attributes::values::Attributes;
 use core::ffi::c_int;
 use std::collections::HashMap;
 use std::sync::Arc;
