@@ -27,7 +27,7 @@ binaries:
 	@for name in mpicc mpicxx mpic++ mpifort mpif90 mpif77; do $(call copy,$(TARGET)/weft-wrapper,$(BUILD)/bin/$$name); done
 	@for file in thread-sanitizer.supp valgrind.supp; do $(call copy,share/$$file,$(BUILD)/lib/weft/$$file,644); done
 	@mkdir -p $(BUILD)/include && for header in include/*.h; do $(call copy,$$header,$(BUILD)/$$header,644); done
-	@mkdir -p $(BUILD)/share/weft/examples && for file in examples/*.c examples/*.cpp; do $(call copy,$$file,$(BUILD)/share/weft/$$file,644); done
+	@mkdir -p $(BUILD)/share/weft/examples && for file in examples/*.c examples/*.cpp examples/*.f90; do $(call copy,$$file,$(BUILD)/share/weft/$$file,644); done
 	@mkdir -p $(BUILD)/share/weft/fortran && for file in crates/fortran/modules/*.F90; do $(call copy,$$file,$(BUILD)/share/weft/fortran/$$(basename $$file),644); done
 	@if command -v gfortran >/dev/null; then $(BUILD)/bin/mpifort -show >/dev/null; fi
 	@$(BUILD)/bin/weft write-pages $(BUILD)
@@ -40,7 +40,7 @@ $(BUILD)/lib/weft/weft-tune-kernel: crates/launcher/kernels/tune.c
 # What a fresh machine may lack.
 TOOLS := gcc g++ python3
 TEST_TOOLS := $(TOOLS) git gfortran nm:binutils cmake gdb valgrind munged:munge slurmctld slurmd srun:slurm-client \
-	pkg-config groff mandoc zsh fish
+	pkg-config groff mandoc zsh fish autoconf aclocal:automake /usr/share/aclocal/ax_mpi.m4:autoconf-archive
 
 run:
 	@.ci/setup $(TOOLS)

@@ -59,7 +59,6 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
             "communicators::groups",
             "communicators::hints",
             "datatypes::fortran",
-            "datatypes::state",
             "environment::info",
             "environment::memory",
             "environment::memory_kinds",

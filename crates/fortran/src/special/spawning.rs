@@ -25,7 +25,7 @@ impl Arguments {
         let mut texts = Vec::new();
         loop {
             // SAFETY: none of those before was blank, so there is another one.
-            let text = unsafe { Text::trimmed(first.add(texts.len() * step * length), length) };
+            let text = unsafe { Text::stripped(first.add(texts.len() * step * length), length) };
             if text.is_empty() {
                 break;
             }

@@ -32,8 +32,10 @@ pub const PREDEFINED: [&str; 13] = [
 ];
 
 /// What Fortran has beyond C, and which C has otherwise.
-pub const OWN: [(&str, i64); 7] = [
+pub const OWN: [(&str, i64); 8] = [
     ("MPI_ADDRESS_KIND", 8),
+    // Not of MPI 5.0, but CMake asks for it to find the modules.
+    ("MPI_INTEGER_KIND", 4),
     ("MPI_OFFSET_KIND", 8),
     ("MPI_COUNT_KIND", 8),
     ("MPI_STATUS_SIZE", 8),
