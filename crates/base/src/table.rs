@@ -72,6 +72,12 @@ impl<T> Table<T> {
         self.removals.load(Ordering::Acquire)
     }
 
+    /// Returns the upper half of the handle at an index, whether or not there is an object; nothing where there never was one.
+    pub fn upper(&self, index: usize) -> Option<u32> {
+        let guard = self.slots.read().unwrap_or_else(|e| e.into_inner());
+        guard.0.get(index).map(|slot| slot.upper)
+    }
+
     /// Takes the object out; its handle is invalid from now on.
     ///
     /// # Errors

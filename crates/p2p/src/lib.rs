@@ -34,8 +34,8 @@ pub use reports::blocked::{Blocked, For};
 pub use reports::inspect::{Lying, Started, What};
 pub use requests::nonblocking::{Persistent, collective_cancelled};
 pub use requests::{
-    COMPLETED_COLLECTIVE, Completion, Ended, PartitionedMessage, Requests, Work, WorkDescription,
-    is_memoryless, on_unheard_error,
+    COMPLETED_COLLECTIVE, COMPLETED_SEND, Completion, Ended, PartitionedMessage, Requests, Work,
+    WorkDescription, is_memoryless, on_unheard_error, request_before, request_parts,
 };
 pub use waiting::signal::Signal;
 pub use waiting::{note_failure, note_success};

@@ -1,117 +1,192 @@
-//! Handles as integers (chapter 19): what `MPI_Comm_toint`, `MPI_Comm_c2f` and the like make of them.
+//! Handles as integers (chapter 19): what `MPI_Comm_toint`, `MPI_Comm_c2f` and the like make of them, for mpi4py and for
+//! every call of a Fortran program.
+//!
+//! A handle below 2^31 is its own number. The handle of an object that the program created has a number made of the object's
+//! place in the rank's table; the rest of the handle is found there again. So nothing is stored, and ranks share nothing.
+//!
+//! ```text
+//! requests   1 0 dddddd iiiiiiiiiiiiiiiiiiiiiiii
+//! others     1 1 kkkk dddddd iiiiiiiiiiiiiiiiiiii
+//! ```
+//!
+//! `k` is the kind, `i` the index. `d` are digits of how often the place was used before and of the rank, so that the number
+//! of a freed object, or one of another rank, does not mean the object that is there now. A number that means nothing becomes
+//! a handle that every check refuses, with the words for what it was. No number is a small negative constant.
 
 use crate::process::Process;
 use core::ffi::c_int;
-use std::collections::HashMap;
-use std::sync::{LazyLock, RwLock};
+use weft_base::abi::Request;
+use weft_base::handle::Kind;
+use weft_p2p::{COMPLETED_SEND, is_memoryless};
 
-/// Handles too wide for an `int`, and their numbers.
+/// Every number of a created object.
+const CREATED: u32 = 1 << 31;
+/// That of one that is no request.
+const OTHER: u32 = 1 << 30;
+const KIND_SHIFT: u32 = 26;
+/// In place of a kind: requests with nothing to remember, of which there are two.
+const MEMORYLESS: u32 = 12 << KIND_SHIFT;
+/// How many digits there are.
+const DIGITS: u32 = 64;
+const REQUEST_DIGITS: u32 = 24;
+const OTHER_DIGITS: u32 = 20;
+/// The lower half of a handle: where the kind begins, and what comes before the index.
+const HANDLE_KIND: u32 = 28;
+
+/// The upper half of a handle, taken apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Upper {
+    generation: u32,
+    rank: u32,
+}
+
+impl Upper {
+    fn of_request(upper: u32) -> Self {
+        let (generation, rank) = weft_p2p::request_parts(upper);
+        Self { generation, rank }
+    }
+
+    fn of_other(upper: u32) -> Self {
+        Self { generation: upper >> 16, rank: upper & 0xffff }
+    }
+
+    /// Returns the digits of neighbouring ranks, which should differ.
+    fn of_rank(self) -> u32 {
+        self.rank.wrapping_mul(0x9e37_79b1) >> 26
+    }
+
+    fn digits(self) -> u32 {
+        (self.generation ^ self.of_rank()) % DIGITS
+    }
+
+    /// Returns by how many uses of its place an object with these digits comes before this one.
+    fn age(self, digits: u32) -> u32 {
+        (self.generation.wrapping_sub(digits ^ self.of_rank())) % DIGITS
+    }
+}
+
+/// Returns the integer of a handle.
 ///
-/// A number belongs to a place in a rank's table of objects, not to an object: a handle of an object that came to a place
-/// where another was freed takes over its entry. So entries are as many as there ever were objects at once, and nothing
-/// need be done when an object is freed. The lowest digit of a number counts the objects of its place, so that the number
-/// of a freed one is not taken for that of its successor.
-#[derive(Default)]
-struct Wide {
-    /// By entry: the handle, and its number.
-    entries: Vec<(usize, c_int)>,
-    places: HashMap<(u32, usize), usize>,
-}
-
-static WIDE: LazyLock<RwLock<Wide>> = LazyLock::new(RwLock::default);
-
-/// Numbers of wide handles count down from here, so they meet neither narrow handles nor small negative constants.
-const FIRST_WIDE: c_int = -1_000_000;
-/// How many numbers an entry has.
-const NUMBERS: c_int = 16;
-
-/// Returns the place in a table that a rank's handle means: that is in its lower half (`weft_base::handle`). The handle
-/// of a request that was complete at once has a place of its own.
-fn place(rank: u32, handle: usize) -> (u32, usize) {
-    (
-        rank,
-        if weft_p2p::is_memoryless(weft_base::abi::Request(handle)) { handle } else { handle & 0xffff_ffff },
-    )
-}
-
-impl Wide {
-    fn number(&self, rank: u32, handle: usize) -> Option<c_int> {
-        let (known, number) = self.entries[*self.places.get(&place(rank, handle))?];
-        (known == handle).then_some(number)
-    }
-
-    fn add(&mut self, rank: u32, handle: usize) -> c_int {
-        let next = self.entries.len();
-        let index = *self.places.entry(place(rank, handle)).or_insert(next);
-        if index == next {
-            let first = c_int::try_from(index).ok().and_then(|index| index.checked_mul(NUMBERS));
-            let first =
-                first.and_then(|first| FIRST_WIDE.checked_sub(first)).expect("fewer than 2^27 handles");
-            self.entries.push((handle, first));
-        } else if self.entries[index].0 != handle {
-            let used = FIRST_WIDE - self.entries[index].1;
-            let number = FIRST_WIDE - (used - used % NUMBERS + (used + 1) % NUMBERS);
-            self.entries[index] = (handle, number);
-        }
-        self.entries[index].1
-    }
-
-    /// Returns the handle of a number, or a value that every check of a handle refuses.
-    fn handle(&self, number: c_int) -> usize {
-        let index =
-            usize::try_from((i64::from(FIRST_WIDE) - i64::from(number)).div_euclid(NUMBERS.into())).ok();
-        let entry = index.and_then(|index| self.entries.get(index));
-        entry.filter(|(_, current)| *current == number).map_or(0, |(handle, _)| *handle)
-    }
-}
-
-/// Returns the integer of a handle of the calling rank.
+/// # Panics
+/// If a rank has more than a million objects of a kind, or sixteen million requests, at once.
 pub fn to_int(handle: usize) -> c_int {
-    if let Ok(narrow) = c_int::try_from(handle) {
-        return narrow;
+    match c_int::try_from(handle) {
+        Ok(narrow) => narrow,
+        Err(_) => wide(handle) as c_int,
     }
-    let rank = Process::any().world_rank;
-    if let Some(number) = WIDE.read().unwrap_or_else(|e| e.into_inner()).number(rank, handle) {
-        return number;
+}
+
+fn wide(handle: usize) -> u32 {
+    if is_memoryless(Request(handle)) {
+        return CREATED | OTHER | MEMORYLESS | (handle & 1) as u32;
     }
-    WIDE.write().unwrap_or_else(|e| e.into_inner()).add(rank, handle)
+    let (low, upper) = (handle as u32, (handle >> 32) as u32);
+    let kind = low >> HANDLE_KIND;
+    let index = (low & ((1 << HANDLE_KIND) - 1)).wrapping_sub(first());
+    if kind == Kind::Request as u32 {
+        assert!(index < 1 << REQUEST_DIGITS, "{handle:#x}: too many requests at once to have integers");
+        return CREATED | Upper::of_request(upper).digits() << REQUEST_DIGITS | index;
+    }
+    assert!(index < 1 << OTHER_DIGITS, "{handle:#x}: too many objects of a kind at once to have integers");
+    CREATED | OTHER | kind << KIND_SHIFT | Upper::of_other(upper).digits() << OTHER_DIGITS | index
+}
+
+/// Returns the index that a handle's lower half begins with.
+fn first() -> u32 {
+    (Kind::Comm.first() & ((1 << HANDLE_KIND) - 1)) as u32
 }
 
 /// Returns the handle of an integer.
 pub fn from_int(number: c_int) -> usize {
     match usize::try_from(number) {
         Ok(narrow) => narrow,
-        Err(_) => WIDE.read().unwrap_or_else(|e| e.into_inner()).handle(number),
+        Err(_) => found(number as u32, Process::any()),
+    }
+}
+
+fn found(number: u32, process: &Process) -> usize {
+    let digits = |shift: u32| (number >> shift) % DIGITS;
+    if number & OTHER == 0 {
+        let index = number % (1 << REQUEST_DIGITS);
+        let requests = process.messages.get().map(|messages| messages.endpoint.requests());
+        let upper = requests.and_then(|requests| requests.upper(index as usize)).unwrap_or(0);
+        let age = Upper::of_request(upper).age(digits(REQUEST_DIGITS));
+        return (weft_p2p::request_before(upper, age) as usize) << 32
+            | (Kind::Request.first() + index as usize);
+    }
+    let kind = number >> KIND_SHIFT & 15;
+    if kind << KIND_SHIFT == MEMORYLESS {
+        return COMPLETED_SEND.0 | (number & 1) as usize;
+    }
+    let index = (number % (1 << OTHER_DIGITS)) as usize;
+    let upper = upper(process, kind, index).unwrap_or(0);
+    let age = Upper::of_other(upper).age(digits(OTHER_DIGITS));
+    let before = upper.wrapping_sub(age << 16);
+    (before as usize) << 32 | ((kind << HANDLE_KIND | first()) as usize + index)
+}
+
+/// Returns the upper half of the handle at a place of the table of a kind, whether or not there is an object.
+fn upper(process: &Process, kind: u32, index: usize) -> Option<u32> {
+    const COMM: u32 = Kind::Comm as u32;
+    const DATATYPE: u32 = Kind::Datatype as u32;
+    const OP: u32 = Kind::Op as u32;
+    const GROUP: u32 = Kind::Group as u32;
+    const ERRHANDLER: u32 = Kind::Errhandler as u32;
+    const INFO: u32 = Kind::Info as u32;
+    const MESSAGE: u32 = Kind::Message as u32;
+    const SESSION: u32 = Kind::Session as u32;
+    const WIN: u32 = Kind::Win as u32;
+    match kind {
+        COMM => process.communicators.upper(index),
+        DATATYPE => process.datatypes.upper(index),
+        OP => process.operations.upper(index),
+        GROUP => process.groups.upper(index),
+        ERRHANDLER => process.error_handlers.upper(index),
+        INFO => process.infos.upper(index),
+        MESSAGE => process.messages.get()?.matched.upper(index),
+        SESSION => process.sessions.upper(index),
+        WIN => process.windows.upper(index),
+        _ => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashSet;
+
+    fn handle(kind: Kind, generation: usize, rank: usize, index: usize) -> usize {
+        match kind {
+            Kind::Request => (rank << 20 | generation) << 32 | (kind.first() + index),
+            _ => generation << 48 | rank << 32 | (kind.first() + index),
+        }
+    }
 
     #[test]
-    fn numbers_belong_to_places_and_tell_a_freed_handle_from_its_successor() {
-        let mut wide = Wide::default();
-        let handle = |generation: usize, index: usize| generation << 48 | 3 << 32 | 0x6000_1000 | index;
-        let numbers: Vec<c_int> = (1..40).map(|generation| wide.add(3, handle(generation, 0))).collect();
-        assert_eq!(wide.entries.len(), 1);
-        for (index, &number) in numbers.iter().enumerate() {
-            let current = number == numbers[38];
-            assert_eq!(wide.handle(number) == handle(39, 0), current, "{index}");
-            assert_eq!(numbers[..index].contains(&number), index >= 16);
+    fn numbers_tell_places_kinds_and_successors_apart() {
+        let kinds = [Kind::Comm, Kind::Datatype, Kind::Info, Kind::Message, Kind::Request, Kind::Win];
+        for rank in [0, 1, 17, 999] {
+            let places = [0, 1, 77, (1 << 20) - 1];
+            let all = kinds.into_iter().flat_map(|kind| {
+                places
+                    .into_iter()
+                    .flat_map(move |index| (0..64).map(move |uses| handle(kind, uses, rank, index)))
+            });
+            let numbers: Vec<_> = all.map(to_int).collect();
+            assert!(numbers.iter().all(|&number| number < -1_000_000));
+            assert_eq!(numbers.iter().collect::<HashSet<_>>().len(), numbers.len());
         }
-        assert_eq!(wide.add(3, handle(39, 0)), numbers[38]);
-        assert_eq!(wide.number(3, handle(39, 0)), Some(numbers[38]));
-        assert_eq!(wide.number(3, handle(38, 0)), None);
-        let (other, rank) = (wide.add(3, handle(1, 1)), wide.add(4, handle(39, 0)));
-        let completed = wide.add(3, weft_p2p::COMPLETED_COLLECTIVE.0);
-        let request = wide.add(3, 5 << 32 | weft_p2p::COMPLETED_COLLECTIVE.0 & 0xffff_ffff);
-        assert_eq!(wide.handle(completed), weft_p2p::COMPLETED_COLLECTIVE.0);
-        let all = [numbers[38], other, rank, completed, request];
-        assert_eq!(all.iter().collect::<std::collections::HashSet<_>>().len(), all.len());
-        assert!(all.iter().all(|&number| number <= FIRST_WIDE && wide.handle(number) != 0));
-        for wrong in [FIRST_WIDE + 1, -1, FIRST_WIDE - 16 * 5, c_int::MIN] {
-            assert_eq!(wide.handle(wrong), 0);
+        assert_ne!(to_int(handle(Kind::Comm, 0, 0, 5)), to_int(handle(Kind::Comm, 0, 1, 5)));
+        let memoryless = [to_int(COMPLETED_SEND.0), to_int(COMPLETED_SEND.0 | 1)];
+        assert!(memoryless[0] != memoryless[1] && memoryless.iter().all(|&number| number < -1_000_000));
+    }
+
+    #[test]
+    fn digits_tell_how_long_ago_an_object_was_there() {
+        let now = Upper { generation: 1000, rank: 7 };
+        for age in 0..DIGITS {
+            let then = Upper { generation: 1000 - age, rank: 7 };
+            assert_eq!(now.age(then.digits()), age);
         }
     }
 }

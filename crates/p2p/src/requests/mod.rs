@@ -13,12 +13,13 @@
 //!
 //! Other chapters put their own kind of request behind the same handle as [`Work`].
 //!
-//! [`nonblocking`] starts the operations behind requests, `ending` frees the slots of many at once.
+//! [`nonblocking`] starts the operations behind requests, `ending` frees the slots of many at once, `parts` takes handles apart.
 #![allow(unsafe_code)]
 
 pub(crate) mod nonblocking;
 
 mod ending;
+mod parts;
 
 use crate::endpoint::solo;
 use crate::engine::Mode;
@@ -29,6 +30,7 @@ use core::any::Any;
 use core::cell::UnsafeCell;
 pub use ending::Ended;
 pub(crate) use ending::Ending;
+pub use parts::{request_before, request_parts};
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use weft_base::abi::{self, Status};
@@ -579,6 +581,11 @@ impl Requests {
     fn found(&self, handle: abi::Request) -> Option<&Slot> {
         let index = (handle.0 & 0xffff_ffff).checked_sub(FIRST)?;
         self.slot(index)
+    }
+
+    /// Returns the upper half of the handle at an index, whatever became of its request; nothing where there is no slot.
+    pub fn upper(&self, index: usize) -> Option<u32> {
+        self.slot(index).map(|slot| slot.generation() as u32)
     }
 
     /// Finds a request.

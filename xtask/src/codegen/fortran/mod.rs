@@ -12,11 +12,35 @@ mod entries;
 mod modules;
 
 use crate::Result;
-use crate::api::Api;
+use crate::api::{Api, Fortran, Procedure};
 use std::path::PathBuf;
 
 /// The directory of the entries.
 pub const ENTRIES: &str = "crates/fortran/src/generated";
+
+/// A way in which Fortran programs use MPI.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    F08,
+    Module,
+    Include,
+}
+
+impl Way {
+    pub const ALL: [Self; 3] = [Self::F08, Self::Module, Self::Include];
+}
+
+/// Returns how many forms of a procedure a way has.
+pub fn forms(procedure: &Procedure, way: Way) -> usize {
+    // These convert statuses of types that mpif.h does not have.
+    let typed = procedure.parameters.iter().any(|p| p.kind == "F08_STATUS");
+    match (procedure.fortran, way) {
+        (Fortran::None, _) => 0,
+        (_, Way::Include) if typed => 0,
+        (Fortran::All, Way::F08) if argument::has_large(procedure) => 2,
+        _ => 1,
+    }
+}
 
 /// Generates the entries as (name, text).
 pub fn entries(api: &Api) -> Result<Vec<(String, String)>> {
