@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use weft_handshake::{Acceptor, CHALLENGE, Dialler, HELLO, PROOF};
-use weft_net_tcp::Pair;
+use weft_net_tcp::Connection;
 use weft_net_tcp::frame::take;
 use weft_transport::{Channel, MAX_HEADER};
 
@@ -17,13 +17,13 @@ fuzz_target!(|input: &[u8]| {
         assert!(frame.present.len() as u64 <= frame.bytes);
     }
     if let Some((hello, rest)) = input.split_first_chunk::<HELLO>()
-        && let Ok((acceptor, _)) = Acceptor::new(&SECRET, Pair::expected(1, 5), hello, [2; 32])
+        && let Ok((acceptor, _)) = Acceptor::new(&SECRET, Connection::expected(1, 5), hello, [2; 32])
         && let Some(proof) = rest.first_chunk::<PROOF>()
     {
         assert!(acceptor.check(&SECRET, proof).is_err());
     }
     if let Some(challenge) = input.first_chunk::<CHALLENGE>() {
-        let pair = Pair { from: 3, to: 1, lane: Channel::COLLECTIVE.into() };
-        assert!(Dialler::new(pair.claim(), [1; 32]).0.prove(&SECRET, challenge).is_err());
+        let connection = Connection { from: 3, to: 1, lane: Channel::COLLECTIVE.into() };
+        assert!(Dialler::new(connection.claim(), [1; 32]).0.prove(&SECRET, challenge).is_err());
     }
 });

@@ -1,7 +1,7 @@
 //! Errors: an MPI error class and a message that says what, which value, and what to do.
 
 use crate::constants::{MPI_ERR_COUNT, MPI_ERR_KEYVAL, MPI_ERR_TAG};
-use crate::handle::Kind;
+use crate::kind::Kind;
 use std::borrow::Cow;
 use std::fmt;
 

@@ -323,7 +323,7 @@ pub enum Request {
     },
 }
 
-/// What a node process reports. `Crash` and `Frame` are written by a signal handler (`weft-diagnose`), which formats
+/// What a node process reports. `Crash` and `StackFrame` are written by a signal handler (`weft-diagnose`), which formats
 /// them by hand.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
 pub enum Report {
@@ -341,7 +341,7 @@ pub enum Report {
         stack: Option<(u64, u64)>,
     },
     /// One frame of the crash, innermost first.
-    Frame(Frame),
+    StackFrame(StackFrame),
     /// The crash is complete.
     CrashEnd,
     /// A rank called `MPI_Abort`, or an error handler ended the job.
@@ -354,7 +354,7 @@ pub enum Report {
         message: String,
         /// The calls in the program that led to an error, innermost first.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        stack: Vec<Frame>,
+        stack: Vec<StackFrame>,
     },
     /// A rank ended in a way that ends the job.
     RankFailed {
@@ -470,7 +470,7 @@ pub struct Claim {
 
 /// One call of a stack.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
-pub struct Frame {
+pub struct StackFrame {
     /// The address in the process.
     pub address: u64,
     /// The address in the file's own numbering.

@@ -6,22 +6,8 @@
 use crate::cursor::{Cursor, zip};
 use crate::datatype::Datatype;
 use crate::kernels::shift;
-use crate::layout::Kind;
 use crate::walk::{Pack, Same, Unpack, part_of_times};
 use std::ptr;
-
-/// Returns the displacement of the data if `count` instances are one run.
-#[inline(always)]
-pub(crate) fn one_run(ty: &Datatype, count: u64) -> Option<i64> {
-    if ty.is_dense() {
-        return Some(0);
-    }
-    let layout = &ty.0.layout;
-    match layout.layout.kind {
-        Kind::Run if count == 1 || u64::try_from(ty.extent()) == Ok(ty.size()) => Some(layout.offset),
-        _ => None,
-    }
-}
 
 /// Returns how many bytes there are from `skip` on, at most `len`.
 #[inline(always)]
@@ -42,7 +28,7 @@ pub unsafe fn pack(buf: *const u8, count: u64, ty: &Datatype, skip: u64, out: *m
     }
     // SAFETY: the caller's promise. `buf` is only read by `Pack`.
     unsafe {
-        if let Some(offset) = one_run(ty, count) {
+        if let Some(offset) = ty.one_block(count) {
             let from = shift(buf.cast_mut(), offset).wrapping_add(skip as usize);
             weft_sys::copy::bytes(from.cast_const(), out, len as usize);
         } else {
@@ -66,7 +52,7 @@ pub unsafe fn unpack(buf: *mut u8, count: u64, ty: &Datatype, skip: u64, input: 
     }
     // SAFETY: the caller's promise.
     unsafe {
-        if let Some(offset) = one_run(ty, count) {
+        if let Some(offset) = ty.one_block(count) {
             weft_sys::copy::bytes(input, shift(buf, offset).wrapping_add(skip as usize), len as usize);
         } else {
             let placed = &ty.0.layout;
@@ -97,10 +83,10 @@ pub unsafe fn copy(
     }
     // SAFETY: the caller's promise.
     unsafe {
-        if let Some(offset) = one_run(src_ty, src_count) {
+        if let Some(offset) = src_ty.one_block(src_count) {
             return unpack(dst, dst_count, dst_ty, 0, shift(src.cast_mut(), offset), len);
         }
-        if let Some(offset) = one_run(dst_ty, dst_count) {
+        if let Some(offset) = dst_ty.one_block(dst_count) {
             return pack(src, src_count, src_ty, 0, shift(dst, offset), len);
         }
         if alike(src_ty, dst_ty) {

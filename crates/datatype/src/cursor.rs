@@ -97,10 +97,10 @@ pub(crate) struct Cursor<'a> {
     at: *mut u8,
     extent: i64,
     left: u64,
-    stack: Vec<Frame<'a>>,
+    stack: Vec<Level<'a>>,
 }
 
-struct Frame<'a> {
+struct Level<'a> {
     layout: &'a Layout,
     at: *mut u8,
     index: u64,
@@ -133,7 +133,7 @@ impl<'a> Cursor<'a> {
                     self.left = 0;
                     return all;
                 }
-                self.stack.push(Frame { layout: self.layout, at: self.at, index: 0 });
+                self.stack.push(Level { layout: self.layout, at: self.at, index: 0 });
                 self.at = shift(self.at, self.extent);
                 self.left -= 1;
                 continue;
@@ -164,7 +164,7 @@ impl<'a> Cursor<'a> {
                 Kind::Loop { count, stride, body } => {
                     if index < *count {
                         let at = shift(at, body.offset.wrapping_add(stride.wrapping_mul(index as i64)));
-                        self.stack.push(Frame { layout: &body.layout, at, index: 0 });
+                        self.stack.push(Level { layout: &body.layout, at, index: 0 });
                     } else {
                         self.stack.pop();
                     }
@@ -172,7 +172,7 @@ impl<'a> Cursor<'a> {
                 Kind::Sequence { parts, .. } => match parts.get(index as usize) {
                     Some(part) => {
                         let at = shift(at, part.offset);
-                        self.stack.push(Frame { layout: &part.layout, at, index: 0 });
+                        self.stack.push(Level { layout: &part.layout, at, index: 0 });
                     }
                     None => drop(self.stack.pop()),
                 },

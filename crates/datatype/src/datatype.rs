@@ -1,7 +1,7 @@
 //! The datatype itself: bounds, layout and the recorded constructor call.
 
 use crate::basic::Basic;
-use crate::layout::{MAX_DEPTH, Placed};
+use crate::layout::{Kind, MAX_DEPTH, Placed};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 use weft_base::abi;
@@ -487,9 +487,16 @@ impl Datatype {
 
     /// Returns the displacement of the data bytes of `count` instances if they are one block without holes: a dense type,
     /// but also one instance of a type with bounds beside its data.
-    #[inline]
+    #[inline(always)]
     pub fn one_block(&self, count: u64) -> Option<i64> {
-        crate::copy::one_run(self, count)
+        if self.is_dense() {
+            return Some(0);
+        }
+        let layout = &self.0.layout;
+        match layout.layout.kind {
+            Kind::Run if count == 1 || u64::try_from(self.extent()) == Ok(self.size()) => Some(layout.offset),
+            _ => None,
+        }
     }
 
     /// Tells whether the type may be used in communication.

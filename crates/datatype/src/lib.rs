@@ -17,9 +17,7 @@ mod elements;
 mod external;
 mod kernels;
 mod layout;
-mod normalise;
 mod offsets;
-mod shared;
 mod signature;
 mod walk;
 

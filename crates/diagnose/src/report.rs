@@ -37,7 +37,7 @@ pub(crate) fn records(fd: i32, crash: &Crash) {
     frames::walk(crash.counter, crash.pointer, |address| {
         frames::locate(address, |file, offset| {
             let mut line = Line::new();
-            let _ = write!(line, "{{\"Frame\":{{\"address\":{address},\"offset\":{offset},\"file\":\"");
+            let _ = write!(line, "{{\"StackFrame\":{{\"address\":{address},\"offset\":{offset},\"file\":\"");
             line.text(file);
             let _ = line.write_str("\"}}");
             line.send(fd);

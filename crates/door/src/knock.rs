@@ -7,7 +7,7 @@ use crate::token::{ID, Token};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
-use weft_handshake::{Acceptor, CHALLENGE, Dialler, Expected, HELLO, PROOF, Pair, Secret, draw};
+use weft_handshake::{Acceptor, CHALLENGE, Connection, Dialler, Expected, HELLO, PROOF, Secret, draw};
 use weft_machine::interfaces::Interfaces;
 use weft_sys::local_socket::read_now;
 
@@ -23,9 +23,9 @@ const ADDRESSES: usize = 8;
 const TAKEN: u8 = 1;
 
 /// Who dials and who accepts.
-const PAIR: Pair = Pair { from: 0, to: 1, lane: 0 };
+const CONNECTION: Connection = Connection { from: 0, to: 1, lane: 0 };
 /// Who is let in.
-const EXPECTED: Expected = Expected { me: PAIR.to, processes: 2, lanes: 1 };
+const EXPECTED: Expected = Expected { me: CONNECTION.to, processes: 2, lanes: 1 };
 
 /// A caller that has proved nothing yet.
 pub(crate) struct Knock {
@@ -127,7 +127,7 @@ pub(crate) fn dial(token: &Token, addresses: &[SocketAddr]) -> io::Result<Socket
 fn prove(mut socket: &TcpStream, token: &Token) -> io::Result<()> {
     prepare(socket)?;
     socket.set_read_timeout(Some(PATIENCE))?;
-    let (dialler, hello) = Dialler::new(PAIR, draw()?);
+    let (dialler, hello) = Dialler::new(CONNECTION, draw()?);
     socket.write_all(&[&token.id[..], &hello].concat())?;
     let mut challenge = [0; CHALLENGE];
     socket.read_exact(&mut challenge)?;

@@ -7,5 +7,5 @@
 mod proof;
 mod secret;
 
-pub use proof::{Acceptor, CHALLENGE, Dialler, Expected, HELLO, PROOF, Pair, Refused};
+pub use proof::{Acceptor, CHALLENGE, Connection, Dialler, Expected, HELLO, PROOF, Refused};
 pub use secret::{Nonce, SEALED, Secret, draw, seal, unseal};

@@ -29,7 +29,7 @@ const MAGIC: [u8; 6] = *b"weft\x01\x00";
 
 /// Who wants to talk to whom.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Pair {
+pub struct Connection {
     /// The number of who has dialled.
     pub from: u32,
     /// The number of who has accepted.
@@ -45,7 +45,7 @@ pub struct Expected {
     pub me: u32,
     /// How many processes there are; their numbers are below this.
     pub processes: u32,
-    /// How many connections a pair may have; the numbers of lanes are below this.
+    /// How many connections two processes may have; the numbers of lanes are below this.
     pub lanes: u8,
 }
 
@@ -71,12 +71,18 @@ impl core::fmt::Display for Refused {
 }
 
 /// Makes the words of one side, ready to be proved.
-fn words(secret: &Secret, role: u8, pair: Pair, dialler: &Nonce, acceptor: &Nonce) -> Hmac<Sha256> {
+fn words(
+    secret: &Secret,
+    role: u8,
+    connection: Connection,
+    dialler: &Nonce,
+    acceptor: &Nonce,
+) -> Hmac<Sha256> {
     let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(secret).expect("a key of any length");
     mac.update(&MAGIC);
-    mac.update(&[role, pair.lane]);
-    mac.update(&pair.from.to_le_bytes());
-    mac.update(&pair.to.to_le_bytes());
+    mac.update(&[role, connection.lane]);
+    mac.update(&connection.from.to_le_bytes());
+    mac.update(&connection.to.to_le_bytes());
     mac.update(dialler);
     mac.update(acceptor);
     mac
@@ -88,20 +94,20 @@ const ACCEPTOR: u8 = b'a';
 /// The side that has dialled, waiting for the challenge.
 #[derive(Clone, Debug)]
 pub struct Dialler {
-    pair: Pair,
+    connection: Connection,
     nonce: Nonce,
 }
 
 impl Dialler {
     /// Begins: returns the state and the hello.
-    pub fn new(pair: Pair, nonce: Nonce) -> (Self, [u8; HELLO]) {
+    pub fn new(connection: Connection, nonce: Nonce) -> (Self, [u8; HELLO]) {
         let mut hello = [0; HELLO];
         hello[..6].copy_from_slice(&MAGIC);
-        hello[6] = pair.lane;
-        hello[8..12].copy_from_slice(&pair.from.to_le_bytes());
-        hello[12..16].copy_from_slice(&pair.to.to_le_bytes());
+        hello[6] = connection.lane;
+        hello[8..12].copy_from_slice(&connection.from.to_le_bytes());
+        hello[12..16].copy_from_slice(&connection.to.to_le_bytes());
         hello[16..].copy_from_slice(&nonce);
-        (Self { pair, nonce }, hello)
+        (Self { connection, nonce }, hello)
     }
 
     /// Checks the challenge, and returns the proof.
@@ -110,16 +116,16 @@ impl Dialler {
     /// [`Refused::Proof`].
     pub fn prove(&self, secret: &Secret, challenge: &[u8; CHALLENGE]) -> Result<[u8; PROOF], Refused> {
         let (nonce, proof) = challenge.split_first_chunk().expect("long enough");
-        let expected = words(secret, ACCEPTOR, self.pair, &self.nonce, nonce);
+        let expected = words(secret, ACCEPTOR, self.connection, &self.nonce, nonce);
         expected.verify_slice(proof).map_err(|_| Refused::Proof)?;
-        Ok(words(secret, DIALLER, self.pair, &self.nonce, nonce).finalize().into_bytes().into())
+        Ok(words(secret, DIALLER, self.connection, &self.nonce, nonce).finalize().into_bytes().into())
     }
 }
 
 /// The side that has accepted, waiting for the proof.
 #[derive(Clone, Debug)]
 pub struct Acceptor {
-    pair: Pair,
+    connection: Connection,
     dialler: Nonce,
     own: Nonce,
 }
@@ -140,31 +146,34 @@ impl Acceptor {
         if hello[..6] != MAGIC || lane >= expected.lanes || hello[7] != 0 {
             return Err(Refused::Language);
         }
-        let pair = Pair { from: number(8), to: number(12), lane };
-        if pair.to != expected.me || pair.from >= expected.processes || pair.from == expected.me {
+        let connection = Connection { from: number(8), to: number(12), lane };
+        if connection.to != expected.me
+            || connection.from >= expected.processes
+            || connection.from == expected.me
+        {
             return Err(Refused::Number);
         }
         let dialler = hello[16..].try_into().expect("the rest of a hello");
-        let proof = words(secret, ACCEPTOR, pair, &dialler, &own).finalize().into_bytes();
+        let proof = words(secret, ACCEPTOR, connection, &dialler, &own).finalize().into_bytes();
         let mut challenge = [0; CHALLENGE];
         challenge[..32].copy_from_slice(&own);
         challenge[32..].copy_from_slice(&proof);
-        Ok((Self { pair, dialler, own }, challenge))
+        Ok((Self { connection, dialler, own }, challenge))
     }
 
     /// Returns who says to have dialled.
-    pub fn pair(&self) -> Pair {
-        self.pair
+    pub fn connection(&self) -> Connection {
+        self.connection
     }
 
     /// Checks the proof; returns who has dialled, and what for.
     ///
     /// # Errors
     /// [`Refused::Proof`].
-    pub fn check(&self, secret: &Secret, proof: &[u8; PROOF]) -> Result<Pair, Refused> {
-        let expected = words(secret, DIALLER, self.pair, &self.dialler, &self.own);
+    pub fn check(&self, secret: &Secret, proof: &[u8; PROOF]) -> Result<Connection, Refused> {
+        let expected = words(secret, DIALLER, self.connection, &self.dialler, &self.own);
         expected.verify_slice(proof).map_err(|_| Refused::Proof)?;
-        Ok(self.pair)
+        Ok(self.connection)
     }
 }
 
@@ -175,12 +184,16 @@ mod tests {
 
     const SECRET: Secret = [7; 32];
     const EXPECTED: Expected = Expected { me: 1, processes: 5, lanes: 9 };
-    fn pair() -> Pair {
-        Pair { from: 3, to: 1, lane: 3 }
+    fn connection() -> Connection {
+        Connection { from: 3, to: 1, lane: 3 }
     }
 
-    fn shake(dialler: Secret, acceptor: Secret, change: impl Fn(usize, &mut [u8])) -> Result<Pair, Refused> {
-        let (dialling, mut hello) = Dialler::new(pair(), [1; 32]);
+    fn shake(
+        dialler: Secret,
+        acceptor: Secret,
+        change: impl Fn(usize, &mut [u8]),
+    ) -> Result<Connection, Refused> {
+        let (dialling, mut hello) = Dialler::new(connection(), [1; 32]);
         change(0, &mut hello);
         let (accepting, mut challenge) = Acceptor::new(&acceptor, EXPECTED, &hello, [2; 32])?;
         change(1, &mut challenge);
@@ -191,13 +204,13 @@ mod tests {
 
     #[test]
     fn who_knows_the_secret_is_let_in() {
-        assert_eq!(shake(SECRET, SECRET, |_, _| {}), Ok(pair()));
+        assert_eq!(shake(SECRET, SECRET, |_, _| {}), Ok(connection()));
     }
 
     #[test]
     fn who_does_not_know_it_is_told_so_before_it_proves_anything() {
         assert_eq!(shake([8; 32], SECRET, |_, _| {}), Err(Refused::Proof));
-        let (_, hello) = Dialler::new(pair(), [1; 32]);
+        let (_, hello) = Dialler::new(connection(), [1; 32]);
         let (accepting, _) = Acceptor::new(&SECRET, EXPECTED, &hello, [2; 32]).unwrap();
         assert_eq!(accepting.check(&SECRET, &[0; 32]), Err(Refused::Proof));
     }
@@ -218,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_proof_is_worth_nothing_another_time_or_in_another_role() {
-        let (dialling, hello) = Dialler::new(pair(), [1; 32]);
+        let (dialling, hello) = Dialler::new(connection(), [1; 32]);
         let (_, challenge) = Acceptor::new(&SECRET, EXPECTED, &hello, [2; 32]).unwrap();
         let proof = dialling.prove(&SECRET, &challenge).unwrap();
         // Replayed, to an acceptor that says another number.
@@ -227,7 +240,7 @@ mod tests {
         // What the acceptor itself has said.
         let own = challenge[32..].try_into().unwrap();
         assert_eq!(again.check(&SECRET, &own), Err(Refused::Proof));
-        for other in [Pair { from: 2, ..pair() }, Pair { lane: 0, ..pair() }] {
+        for other in [Connection { from: 2, ..connection() }, Connection { lane: 0, ..connection() }] {
             let (_, hello) = Dialler::new(other, [1; 32]);
             let (accepting, _) = Acceptor::new(&SECRET, EXPECTED, &hello, [2; 32]).unwrap();
             assert_eq!(accepting.check(&SECRET, &proof), Err(Refused::Proof), "{other:?}");
@@ -236,12 +249,16 @@ mod tests {
 
     #[test]
     fn who_looks_for_somebody_else_is_refused() {
-        for pair in [Pair { to: 2, ..pair() }, Pair { from: 5, ..pair() }, Pair { from: 1, ..pair() }] {
-            let (_, hello) = Dialler::new(pair, [1; 32]);
+        for connection in [
+            Connection { to: 2, ..connection() },
+            Connection { from: 5, ..connection() },
+            Connection { from: 1, ..connection() },
+        ] {
+            let (_, hello) = Dialler::new(connection, [1; 32]);
             assert_eq!(
                 Acceptor::new(&SECRET, EXPECTED, &hello, [2; 32]).unwrap_err(),
                 Refused::Number,
-                "{pair:?}"
+                "{connection:?}"
             );
         }
     }
@@ -253,7 +270,7 @@ mod tests {
             bytes[..32].copy_from_slice(&hello);
             bytes[32..].copy_from_slice(&more);
             if valid {
-                bytes[..16].copy_from_slice(&Dialler::new(pair(), [0; 32]).1[..16]);
+                bytes[..16].copy_from_slice(&Dialler::new(connection(), [0; 32]).1[..16]);
             }
             if let Ok((accepting, _)) = Acceptor::new(&SECRET, EXPECTED, &bytes, [2; 32]) {
                 prop_assert_eq!(accepting.check(&SECRET, &proof), Err(Refused::Proof));

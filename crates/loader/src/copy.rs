@@ -44,14 +44,14 @@ pub struct Copy {
     /// Holds the names under which the linker knows the objects, and its record of the program, for programs that ask it.
     pub(crate) linked: Option<(Vec<CString>, usize)>,
     /// Keeps the initial stack frame's argument vectors alive; filled once by `enter`.
-    frame: Frame,
+    frame: InitialStack,
 }
 
 #[derive(Debug, Default)]
-struct Frame(UnsafeCell<Vec<usize>>);
+struct InitialStack(UnsafeCell<Vec<usize>>);
 
 // SAFETY: only `Copy::enter` touches the cell, and its contract allows one call per copy.
-unsafe impl Sync for Frame {}
+unsafe impl Sync for InitialStack {}
 
 /// Fills a copy's file: the template's pieces and the paths of its private libraries.
 pub(crate) fn fill_copy(object: &Object, file: &File, libraries: &[CString]) -> Result<()> {
@@ -123,7 +123,7 @@ impl Program {
         show_debugger();
         let entry = bases[0] + objects[0].template.entry as usize;
         let linked = self.inner.asks_linker.then_some((names, handle as usize));
-        Ok(Copy { program: self.clone(), bases, entry, index, linked, frame: Frame::default() })
+        Ok(Copy { program: self.clone(), bases, entry, index, linked, frame: InitialStack::default() })
     }
 }
 

@@ -5,7 +5,7 @@
 use weft_handshake::Expected;
 use weft_transport::{Channel, Node};
 
-/// How many further connections a pair may have.
+/// How many further connections two processes may have.
 pub const FURTHER: usize = 7;
 
 /// One of the connections between two processes.
@@ -14,7 +14,7 @@ pub struct Lane(u8);
 
 /// Who wants to talk to whom.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Pair {
+pub struct Connection {
     /// Who has dialled.
     pub from: Node,
     /// Who has accepted.
@@ -23,14 +23,14 @@ pub struct Pair {
     pub lane: Lane,
 }
 
-impl Pair {
+impl Connection {
     /// Returns what is proved of it.
-    pub fn claim(self) -> weft_handshake::Pair {
-        weft_handshake::Pair { from: self.from, to: self.to, lane: self.lane.0 }
+    pub fn claim(self) -> weft_handshake::Connection {
+        weft_handshake::Connection { from: self.from, to: self.to, lane: self.lane.0 }
     }
 
     /// Returns what a proof was about.
-    pub fn of(claim: weft_handshake::Pair) -> Option<Self> {
+    pub fn of(claim: weft_handshake::Connection) -> Option<Self> {
         let lane = Lane::new(claim.lane.into())?;
         Some(Self { from: claim.from, to: claim.to, lane })
     }

@@ -79,5 +79,5 @@ mod tests;
 pub use card::{Card, Machine};
 pub use config::NetConfig;
 pub use device::{Listener, TcpDevice};
-pub use lane::{Lane, Pair};
+pub use lane::{Connection, Lane};
 pub use opening::TcpOpener;

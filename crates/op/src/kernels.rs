@@ -6,7 +6,7 @@
 
 use crate::Kind;
 use crate::level::Level;
-use crate::number::{Bits, Complex, Half, LongDouble, Number, Pair, Quadruple};
+use crate::number::{Bits, Complex, Half, LongDouble, Number, Quadruple, ValueIndex};
 use weft_base::constants as c;
 use weft_datatype::{Basic, Class, Repr};
 
@@ -188,14 +188,14 @@ impl<T: Number> Function<Complex<T>> for ComplexProduct {
 }
 
 #[inline(always)]
-fn lower_index<V: Copy, I: Number>(a: Pair<V, I>, b: Pair<V, I>) -> Pair<V, I> {
+fn lower_index<V: Copy, I: Number>(a: ValueIndex<V, I>, b: ValueIndex<V, I>) -> ValueIndex<V, I> {
     if b.index.less(a.index) { b } else { a }
 }
 
 struct MaximumLocation;
-impl<V: Number, I: Number> Function<Pair<V, I>> for MaximumLocation {
+impl<V: Number, I: Number> Function<ValueIndex<V, I>> for MaximumLocation {
     #[inline(always)]
-    fn call(a: Pair<V, I>, b: Pair<V, I>) -> Pair<V, I> {
+    fn call(a: ValueIndex<V, I>, b: ValueIndex<V, I>) -> ValueIndex<V, I> {
         if b.value.less(a.value) {
             a
         } else if a.value.less(b.value) {
@@ -207,9 +207,9 @@ impl<V: Number, I: Number> Function<Pair<V, I>> for MaximumLocation {
 }
 
 struct MinimumLocation;
-impl<V: Number, I: Number> Function<Pair<V, I>> for MinimumLocation {
+impl<V: Number, I: Number> Function<ValueIndex<V, I>> for MinimumLocation {
     #[inline(always)]
-    fn call(a: Pair<V, I>, b: Pair<V, I>) -> Pair<V, I> {
+    fn call(a: ValueIndex<V, I>, b: ValueIndex<V, I>) -> ValueIndex<V, I> {
         if a.value.less(b.value) {
             a
         } else if b.value.less(a.value) {
@@ -258,8 +258,8 @@ fn logical<T: Bits>((level, kind): (Level, Kind)) -> Option<Kernel> {
 
 fn location<V: Number, I: Number>((level, kind): (Level, Kind)) -> Option<Kernel> {
     Some(match kind {
-        Kind::MaximumLocation => at::<Pair<V, I>, MaximumLocation>(level),
-        Kind::MinimumLocation => at::<Pair<V, I>, MinimumLocation>(level),
+        Kind::MaximumLocation => at::<ValueIndex<V, I>, MaximumLocation>(level),
+        Kind::MinimumLocation => at::<ValueIndex<V, I>, MinimumLocation>(level),
         _ => return None,
     })
 }

@@ -183,7 +183,7 @@ impl<T: Number> Complex<T> {
 /// A value and its index as a C struct.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub(crate) struct Pair<V, I> {
+pub(crate) struct ValueIndex<V, I> {
     pub(crate) value: V,
     pub(crate) index: I,
 }

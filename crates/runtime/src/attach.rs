@@ -6,7 +6,8 @@
 
 use crate::findings;
 use crate::handover::{self, Received};
-use crate::node::{flush, leave_at_once, sent};
+use crate::leaving::{flush, leave_at_once};
+use crate::node::sent;
 use crate::pmi::{self, Launcher};
 use crate::starter::Starter;
 use core::ffi::{c_int, c_void};

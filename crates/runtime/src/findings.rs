@@ -1,10 +1,10 @@
 //! Checking mode: findings on their way to `mpirun`, which knows names and source lines.
 #![allow(unsafe_code)] // Walks the stack of a thread, of which the caller knows that it waits.
 
-use crate::control::Control;
+use crate::mpirun::control::Control;
 use std::sync::OnceLock;
 use weft_base::finding::{self, Finding};
-use weft_base::job::{Claim, Frame, Report};
+use weft_base::job::{Claim, Report, StackFrame};
 use weft_base::settings::is_checking;
 use weft_base::site::Place;
 use weft_base::site::{self, Site};
@@ -54,10 +54,10 @@ fn locate(address: usize) -> Option<(String, u64)> {
 }
 
 /// Returns the calls of a stack, of which there are the addresses, as `mpirun` can be told.
-pub fn frames(stack: &[usize]) -> Vec<Frame> {
+pub fn frames(stack: &[usize]) -> Vec<StackFrame> {
     let frame = |&address: &usize| {
         let (file, offset) = locate(address).unwrap_or_default();
-        Frame { address: address as u64, offset, file }
+        StackFrame { address: address as u64, offset, file }
     };
     stack.iter().map(frame).collect()
 }

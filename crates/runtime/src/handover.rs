@@ -1,7 +1,7 @@
 //! What a node process inherits from `mpirun`: the job, the socket to `mpirun`, and the way to the other node processes.
 #![allow(unsafe_code)] // Takes inherited descriptors.
 
-use crate::control::Control;
+use crate::mpirun::control::Control;
 use std::fs::File;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;

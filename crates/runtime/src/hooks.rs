@@ -47,6 +47,6 @@ extern "C" fn run_destructors() {
 extern "C" fn end_rank(code: c_int, how: RankEnd) -> ! {
     match job::current() {
         Some(job) => job.end_rank(code, how),
-        None => crate::node::leave_at_once(code),
+        None => crate::leaving::leave_at_once(code),
     }
 }

@@ -1,18 +1,19 @@
 //! The ranks this process holds, from their loading to their end.
 #![allow(unsafe_code)] // Calls the executable's table and the copies' destructors.
 
-use crate::control::Control;
 use crate::environment::{ProgramNames, Vector};
-use crate::node::{flush, leave_at_once};
+use crate::leaving::{self, flush, leave_at_once};
+use crate::mpirun::control::Control;
+use crate::mpirun::{requests, wishes};
 use crate::personal::Personal;
-use crate::ranks::Start;
-use crate::{findings, limits, threads, wishes};
+use crate::ranks::{Start, phase};
+use crate::{findings, limits, threads};
 use core::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use weft_base::host::{Beginning, NodeHooks, RankEnd};
-use weft_base::job::{Frame, Job, Name, Named, RankState, Report, Secret, Spawn};
+use weft_base::job::{Job, Name, Named, RankState, Report, Secret, Spawn, StackFrame};
 use weft_base::{finding, say, settings};
 use weft_loader::{Copy, Program};
 use weft_mpi::process::{INITIALIZED, Process};
@@ -20,13 +21,6 @@ use weft_sched::Thread;
 
 /// The names under which programs need the library.
 const OURS: &[&str] = &["libmpi_abi.so.1", "libmpi_abi.so", "libmpi_abi.so.0"];
-
-/// How far a rank is.
-mod phase {
-    pub const LOADING: u8 = 0;
-    pub const STARTED: u8 = 1;
-    pub const ENDED: u8 = 2;
-}
 
 /// The job, as far as this process holds its ranks. Tables of ranks have all of the job's.
 pub struct Held {
@@ -143,8 +137,8 @@ impl Held {
             description,
         }));
         JOB.store(core::ptr::from_ref(held).cast_mut(), Ordering::Release);
-        control
-            .serve(|in_full| held.describe(in_full))
+        leaving::install(hooks);
+        requests::serve(control, |in_full| held.describe(in_full))
             .map_err(|error| format!("cannot start a thread: {error}"))?;
         limits::check_threads(held.own.len() as u32, threads::uses_kernel_scheduler())?;
         let setup = weft_diagnose::Setup {
@@ -162,6 +156,11 @@ impl Held {
         });
         held.announce_program();
         threads::start(&held.description, &held.own)?;
+        weft_sched::on_deadlock(|| {
+            if let Some(job) = current() {
+                job.deadlock();
+            }
+        });
         held.load()?;
         threads::loaded();
         held.watch_for_stuck_ranks();
@@ -247,7 +246,9 @@ impl Held {
                 };
                 // SAFETY: the rank's state; nothing of the copy runs yet.
                 unsafe { personal.give(copy, state) };
-                let start = Start { job: self, rank, copy, state, argc, argv };
+                let phase = &self.phases[rank as usize];
+                let (hooks, of) = (self.hooks, self.ranks());
+                let start = Start { hooks, rank, of, phase, copy, state, argc, argv };
                 threads::spawn(rank, Box::new(move || start.run()))
                     .map_err(|error| limits::explain(&format!("rank {rank} cannot be started: {error}")))?;
             }
@@ -267,11 +268,6 @@ impl Held {
             command_line_length: program.command_line.len(),
             name,
         }
-    }
-
-    /// Notes a rank's own thread, when it begins.
-    pub fn began(&self, rank: u32) {
-        self.phases[rank as usize].store(phase::STARTED, Ordering::Release);
     }
 
     /// Returns the number of ranks of the job.
@@ -363,7 +359,7 @@ impl Held {
     }
 
     /// Ends the job on behalf of a rank.
-    pub fn abort(&self, rank: Option<u32>, code: i32, message: String, stack: Vec<Frame>) -> ! {
+    pub fn abort(&self, rank: Option<u32>, code: i32, message: String, stack: Vec<StackFrame>) -> ! {
         self.claim_end();
         // A code of which the shell would see 0 must not look like success.
         let code = if code & 0xff == 0 { 1 } else { code };

@@ -6,23 +6,23 @@
 //! - `attach`: a program that is a node process of its own, with one rank. `starter` says who started the program, `mpirun`
 //!   or another launcher; `pmi` is what `mpirun` would do, `handover` what `mpirun` hands over: a number, the job description, a
 //!   socket, and the segment of shared memory. Under another launcher the lowest rank of a host makes the segment.
-//! - `wishes`: what ranks want from `mpirun`, such as to start a further job. `alone`: a program that nobody started.
-//! - `control`, `findings`, `threads`: what `mpirun` asks, and reports on ranks that wait.
+//! - `mpirun`: what passes to and from it. `findings`, `threads`: reports on ranks that wait. `alone`: a program that nobody started.
+//! - `leaving`: how the process ends.
 
 mod alone;
 pub mod attach;
-mod control;
 mod environment;
 mod findings;
 mod handover;
 pub mod hooks;
 mod job;
+mod leaving;
 mod limits;
+mod mpirun;
 pub mod node;
 mod personal;
 mod pmi;
 mod ranks;
 mod starter;
 mod threads;
-mod wishes;
 mod words;

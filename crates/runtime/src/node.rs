@@ -1,30 +1,12 @@
 //! The main function of a node process.
-#![allow(unsafe_code)] // Leaves without running exit handlers.
 
 use crate::handover::{self, Received};
 use crate::job::{self, Held};
+use crate::leaving::{flush, leave_at_once};
 use weft_base::host::{NodeHooks, VERSION};
 use weft_base::job::Report;
 use weft_base::{finding, say};
 use weft_transport::Channel;
-
-/// Ends the process without exit handlers, destructors or unloading: thousands of copies would take long.
-pub fn leave_at_once(code: i32) -> ! {
-    // SAFETY: ends the process; the raw call, because `_exit` ends a rank only.
-    unsafe {
-        libc::syscall(libc::SYS_exit_group, code);
-        libc::abort()
-    }
-}
-
-/// Writes out what ranks left in stdio's buffers.
-pub fn flush() {
-    if let Some(job) = job::current() {
-        (job.hooks.flush)();
-    }
-    // SAFETY: a null stream means all output streams.
-    unsafe { libc::fflush(core::ptr::null_mut()) };
-}
 
 /// Says what was sent to other hosts, if that is counted.
 pub fn sent() -> Option<Report> {

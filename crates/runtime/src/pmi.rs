@@ -6,7 +6,7 @@
 
 mod meeting;
 
-use crate::node::leave_at_once;
+use crate::leaving::leave_at_once;
 use crate::starter::Starter;
 use meeting::Met;
 use std::io::Write;

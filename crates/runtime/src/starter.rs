@@ -2,8 +2,8 @@
 //!
 //! A program that nobody started is a job of its own (`weft_mpi::process::host::Alone`).
 
-use crate::control::Control;
-use crate::wishes;
+use crate::mpirun::control::Control;
+use crate::mpirun::wishes;
 use weft_base::Result;
 use weft_base::job::{Name, Named, Report, Spawn};
 use weft_diagnose::Form;
@@ -49,7 +49,7 @@ impl Starter for Control {
     fn watch(&'static self, describe: fn(bool) -> Report) -> std::io::Result<()> {
         // Asks to be ended with whoever started it, which need not be mpirun itself.
         weft_sys::process::end_with_parent();
-        self.serve(describe)
+        crate::mpirun::requests::serve(self, describe)
     }
 
     fn report(&self, report: &Report) {

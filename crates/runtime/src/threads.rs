@@ -38,11 +38,6 @@ pub fn start(job: &Job, own: &[u32]) -> Result<(), String> {
     };
     weft_sched::start(config).map_err(|error| error.to_string())?;
     weft_sched::expect_events(true);
-    weft_sched::on_deadlock(|| {
-        if let Some(job) = crate::job::current() {
-            job.deadlock();
-        }
-    });
     Ok(())
 }
 

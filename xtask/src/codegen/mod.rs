@@ -27,6 +27,10 @@ pub fn run(root: &Path, check: bool) -> Result {
     let mut files: Vec<(PathBuf, String)> = vec![
         ("include/mpi.h".into(), header::generate(&api)),
         ("crates/base/src/constants.rs".into(), format_rust(root, &constants::generate(&api)?)?),
+        (
+            "crates/base/src/predefined_handles.rs".into(),
+            format_rust(root, &constants::generate_handles(&api))?,
+        ),
         ("docs/book/src/api-status.md".into(), status::generate(&api)),
         ("docs/book/src/shared-symbols.md".into(), symbols::generate(root)?),
         ("crates/launcher/src/tools/undone.rs".into(), format_rust(root, &status::generate_undone(&api))?),

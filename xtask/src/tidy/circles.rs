@@ -11,11 +11,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// in no circle any more must leave it.
 const KNOWN: &[(&str, &[&str], &str)] = &[
     (
-        "crates/base",
-        &["abi", "constants", "error", "handle"],
-        "what the ABI fixes is one table in several files; a place is in what waits, and the reverse",
-    ),
-    (
         "crates/coll",
         &[
             "blocking::pieces",
@@ -37,11 +32,6 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
             "team::shared",
         ],
         "what a communicator shares holds all that its operations leave there, and each of those asks what is shared",
-    ),
-    (
-        "crates/datatype",
-        &["copy", "cursor", "datatype", "layout", "normalise", "shared"],
-        "a type, its layout and the ways to copy it are made of each other",
     ),
     (
         "crates/mpi",
@@ -95,11 +85,6 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
             "waiting",
         ],
         "an endpoint holds operations, and each way of a message goes through the endpoint of its receiver",
-    ),
-    (
-        "crates/runtime",
-        &["control", "findings", "handover", "job", "node", "ranks", "threads", "wishes"],
-        "a job has ranks and threads, which report what happens to the job",
     ),
     (
         "crates/sched",

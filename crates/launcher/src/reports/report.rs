@@ -7,7 +7,7 @@ use crate::reports::variables::Variables;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use weft_base::finding::{MOST_KINDS, without_numbers};
-use weft_base::job::{Frame, RankState, Report};
+use weft_base::job::{RankState, Report, StackFrame};
 use weft_base::say;
 use weft_base::site::Place;
 use weft_diagnose::signals;
@@ -67,11 +67,11 @@ struct Stack {
 
 impl Stack {
     /// Prints a frame; `is_return` says that its address is where a call returns to.
-    fn print(&mut self, symbols: &mut Symbols, frame: &Frame, is_return: bool) {
+    fn print(&mut self, symbols: &mut Symbols, frame: &StackFrame, is_return: bool) {
         if self.past_main {
             return;
         }
-        let Frame { address, offset, file } = frame;
+        let StackFrame { address, offset, file } = frame;
         for frame in symbols.find(file, *offset, is_return) {
             let place = frame.place.unwrap_or_else(|| {
                 let name = file.rsplit('/').next().unwrap_or_default();
@@ -146,7 +146,7 @@ impl Printer {
                     say!("mpirun: {who} on {host}: {name}{place}{cause}");
                 }
             }
-            Report::Frame(frame) => self.crash.print(&mut self.symbols, frame, self.crash.frames > 0),
+            Report::StackFrame(frame) => self.crash.print(&mut self.symbols, frame, self.crash.frames > 0),
             Report::CrashEnd => self.finish(),
             Report::Abort { rank, code, message, stack } => {
                 let reason = if message.is_empty() { String::new() } else { format!(": {message}") };

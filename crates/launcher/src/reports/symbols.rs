@@ -42,7 +42,7 @@ impl File {
 
 /// One function at an address; several if functions were inlined into each other.
 #[derive(Debug, PartialEq)]
-pub struct Frame {
+pub struct Function {
     /// The function's name, demangled.
     pub function: Option<String>,
     /// `file.c:12`
@@ -52,8 +52,8 @@ pub struct Frame {
 impl Symbols {
     /// Finds the functions at an address of a file, innermost first. `is_return` says that the address is where a call
     /// returns to, which may already belong to the next line or function.
-    pub fn find(&mut self, file: &str, address: u64, is_return: bool) -> Vec<Frame> {
-        let unknown = || vec![Frame { function: None, place: None }];
+    pub fn find(&mut self, file: &str, address: u64, is_return: bool) -> Vec<Function> {
+        let unknown = || vec![Function { function: None, place: None }];
         let entry = self.files.entry(file.to_owned()).or_insert_with(|| File::read(file));
         let Some(entry) = entry else { return unknown() };
         let address = address.saturating_sub(u64::from(is_return));
@@ -66,12 +66,12 @@ impl Symbols {
                     let file = location.file?.rsplit('/').next()?.to_owned();
                     Some(location.line.map_or_else(|| file.clone(), |line| format!("{file}:{line}")))
                 });
-                found.push(Frame { function, place });
+                found.push(Function { function, place });
             }
         }
         match found.as_mut_slice() {
-            [] => found.push(Frame { function: entry.function(address), place: None }),
-            [Frame { function: function @ None, .. }] => *function = entry.function(address),
+            [] => found.push(Function { function: entry.function(address), place: None }),
+            [Function { function: function @ None, .. }] => *function = entry.function(address),
             _ => {}
         }
         found

@@ -2,13 +2,13 @@
 //!
 //! Whoever has something to send first dials. When both sides dial at once, the connection that the process with the lower
 //! number has dialled stays: that one refuses the other's as *crossed*, and who is refused so waits for it. All others are
-//! taken, and after its proof a process knows for which pair and channel.
+//! taken, and after its proof a process knows which connection it is.
 //!
 //! Strangers may connect as often as they like: so many unproven connections are kept at most, the oldest goes first, each
 //! for a few seconds, and a poll accepts but a few.
 
 use crate::device::TcpDevice;
-use crate::lane::{Lane, Pair};
+use crate::lane::{Connection, Lane};
 use crate::link::Stage;
 use rustix::event::epoll;
 use rustix::io::Errno;
@@ -43,7 +43,7 @@ const ENDED: u8 = 4;
 /// What is known of an attempt to reach a peer.
 #[derive(Clone, Copy)]
 struct Dial {
-    pair: Pair,
+    connection: Connection,
     attempt: u32,
     until: Instant,
 }
@@ -119,17 +119,17 @@ impl Door {
 
     /// Begins to dial.
     pub fn dial(&mut self, device: &TcpDevice, to: Node, lane: Lane) {
-        let pair = Pair { from: device.number(), to, lane };
-        self.attempt(device, Dial { pair, attempt: 0, until: Instant::now() + DIALLING });
+        let connection = Connection { from: device.number(), to, lane };
+        self.attempt(device, Dial { connection, attempt: 0, until: Instant::now() + DIALLING });
     }
 
     fn attempt(&mut self, device: &TcpDevice, dial: Dial) {
-        if device.link(dial.pair.to, dial.pair.lane).out.lock().stage != Stage::Dialling {
+        if device.link(dial.connection.to, dial.connection.lane).out.lock().stage != Stage::Dialling {
             // The peer was faster, or is lost.
             return;
         }
-        let Some(address) = device.address_of(dial.pair.to, dial.pair.lane, dial.attempt) else {
-            return device.lose(dial.pair.to, "it has no address".into());
+        let Some(address) = device.address_of(dial.connection.to, dial.connection.lane, dial.attempt) else {
+            return device.lose(dial.connection.to, "it has no address".into());
         };
         match connect(address, device.congestion()) {
             Ok(socket) => {
@@ -152,12 +152,12 @@ impl Door {
 
     /// Tries again later, or gives up.
     fn fail(&mut self, device: &TcpDevice, dial: Dial, why: &str, refused: bool) {
-        let count = device.addresses_of(dial.pair.to).len().max(1) as u32;
+        let count = device.addresses_of(dial.connection.to).len().max(1) as u32;
         let (now, attempt) = (Instant::now(), dial.attempt + 1);
         if now >= dial.until || (refused && attempt >= count * REFUSALS) {
-            let address = device.address_of(dial.pair.to, dial.pair.lane, dial.attempt);
+            let address = device.address_of(dial.connection.to, dial.connection.lane, dial.attempt);
             let address = address.map_or_else(String::new, |address| format!(" at {address}"));
-            return device.lose(dial.pair.to, format!("cannot be reached{address}: {why}"));
+            return device.lose(dial.connection.to, format!("cannot be reached{address}: {why}"));
         }
         // All addresses one after the other, then a pause.
         let pause = if attempt % count == 0 { 20 * u64::from((attempt / count).min(25)) } else { 0 };
@@ -253,7 +253,7 @@ impl Door {
                     self.fail(device, dial, &error.to_string(), error == Errno::CONNREFUSED);
                     return true;
                 }
-                let (dialler, hello) = Dialler::new(dial.pair.claim(), device.nonce());
+                let (dialler, hello) = Dialler::new(dial.connection.claim(), device.nonce());
                 half.role = Role::Dialled(dial, dialler);
                 half.until = Instant::now() + HANDSHAKE;
                 let data = device.half_data(number);
@@ -292,8 +292,8 @@ impl Door {
                     return true;
                 }
                 Step::Over => {
-                    if let Some(pair) = self.settled(device, &half, &input) {
-                        device.open(pair, half.socket);
+                    if let Some(connection) = self.settled(device, &half, &input) {
+                        device.open(connection, half.socket);
                     }
                     return true;
                 }
@@ -309,7 +309,7 @@ impl Door {
             Role::Connecting(_) => Step::Wait,
             Role::Accepted => {
                 let hello = input.try_into().expect("as long as needed");
-                let expected = Pair::expected(device.number(), device.count());
+                let expected = Connection::expected(device.number(), device.count());
                 match Acceptor::new(device.secret(), expected, hello, device.nonce()) {
                     Err(why) => refused(why),
                     Ok((acceptor, challenge)) => {
@@ -338,25 +338,25 @@ impl Door {
     }
 
     /// Says, or hears, what becomes of a connection whose sides trust each other. Returns whose it is if it stays.
-    fn settled(&mut self, device: &TcpDevice, half: &Half, input: &[u8]) -> Option<Pair> {
+    fn settled(&mut self, device: &TcpDevice, half: &Half, input: &[u8]) -> Option<Connection> {
         match &half.role {
             Role::Awaiting(dial) => match input[0] {
-                TAKEN => return Some(dial.pair),
+                TAKEN => return Some(dial.connection),
                 CROSSED => {
                     // The other one comes; should it not, this one is tried again.
                     let again = Dial { until: Instant::now() + DIALLING, ..*dial };
                     self.again.push((Instant::now() + Duration::from_millis(200), again));
                 }
-                verdict => device.end_of(dial.pair, verdict == ENDED),
+                verdict => device.end_of(dial.connection, verdict == ENDED),
             },
             Role::Challenged(acceptor) => {
-                let pair = Pair::of(acceptor.pair())?;
+                let connection = Connection::of(acceptor.connection())?;
                 let verdict = {
-                    let mut out = device.link(pair.from, pair.lane).out.lock();
+                    let mut out = device.link(connection.from, connection.lane).out.lock();
                     match out.stage {
-                        _ if device.is_lost(pair.from) => GONE,
+                        _ if device.is_lost(connection.from) => GONE,
                         _ if self.is_closed => ENDED,
-                        Stage::Dialling if device.number() < pair.from => CROSSED,
+                        Stage::Dialling if device.number() < connection.from => CROSSED,
                         Stage::Absent | Stage::Dialling => {
                             // Nobody dials any more.
                             out.stage = Stage::Settled;
@@ -367,10 +367,10 @@ impl Door {
                 };
                 if verdict == TAKEN {
                     if say(&half.socket, &[TAKEN]) {
-                        return Some(pair);
+                        return Some(connection);
                     }
-                    device.link(pair.from, pair.lane).out.lock().stage = Stage::Dialling;
-                    self.dial(device, pair.from, pair.lane);
+                    device.link(connection.from, connection.lane).out.lock().stage = Stage::Dialling;
+                    self.dial(device, connection.from, connection.lane);
                 } else {
                     say(&half.socket, &[verdict]);
                 }

@@ -1,7 +1,7 @@
 //! Peers that are gone, and what a poll reports of them and of what is sent.
 
 use super::TcpDevice;
-use crate::lane::Pair;
+use crate::lane::Connection;
 use crate::link::{Incoming, Stage};
 use core::sync::atomic::Ordering;
 use rustix::net::Shutdown;
@@ -20,18 +20,18 @@ impl TcpDevice {
 
     /// Notes that a peer which was to be reached has ended. If it has done so in order that is no loss, as it is none when it says
     /// so on a connection to which short messages have been handed.
-    pub(crate) fn end_of(&self, pair: Pair, is_in_order: bool) {
-        let mut out = self.link(pair.to, pair.lane).out.lock();
+    pub(crate) fn end_of(&self, connection: Connection, is_in_order: bool) {
+        let mut out = self.link(connection.to, connection.lane).out.lock();
         if out.stage != Stage::Dialling {
             return;
         }
         if is_in_order && !out.has_started() {
             out.stage = Stage::Ended;
             out.clear();
-            self.peers[pair.to as usize].ended.store(true, Ordering::Release);
+            self.peers[connection.to as usize].ended.store(true, Ordering::Release);
         } else {
             drop(out);
-            self.lose(pair.to, "it has ended".into());
+            self.lose(connection.to, "it has ended".into());
         }
     }
 

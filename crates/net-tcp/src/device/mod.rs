@@ -13,7 +13,7 @@ pub use listening::Listener;
 
 use crate::config::NetConfig;
 use crate::frame::{HEAD, Kind};
-use crate::lane::{Lane, Pair};
+use crate::lane::{Connection, Lane};
 use crate::link::{BULK, Item, Link, Stage, TOGETHER, send_short};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use door::Door;
@@ -207,13 +207,13 @@ impl TcpDevice {
     // --- connections -----------------------------------------------------------------------------------------------
 
     /// Begins to use a connection.
-    pub(crate) fn open(&self, pair: Pair, socket: OwnedFd) {
-        let node = if pair.from == self.node { pair.to } else { pair.from };
-        let link = self.link(node, pair.lane);
+    pub(crate) fn open(&self, connection: Connection, socket: OwnedFd) {
+        let node = if connection.from == self.node { connection.to } else { connection.from };
+        let link = self.link(node, connection.lane);
         if let Err(error) = self.prepare(&socket) {
             return self.lose(node, format!("its connection cannot be set up: {error}"));
         }
-        let data = epoll::EventData::new_u64(index(node, pair.lane).into());
+        let data = epoll::EventData::new_u64(index(node, connection.lane).into());
         if link.socket.get().is_some() || epoll::modify(&self.epoll, &socket, data, QUIET).is_err() {
             return;
         }
@@ -229,8 +229,8 @@ impl TcpDevice {
         if self.is_lost(node) {
             let _ = rustix::net::shutdown(socket, Shutdown::Both);
         }
-        self.send_waiting(node, pair.lane, link);
-        self.note_recent(index(node, pair.lane));
+        self.send_waiting(node, connection.lane, link);
+        self.note_recent(index(node, connection.lane));
     }
 
     fn prepare(&self, socket: &OwnedFd) -> Result<(), Errno> {

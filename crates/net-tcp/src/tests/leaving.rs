@@ -180,7 +180,7 @@ fn a_process_ends_after_it_has_said_so_on_connections_settled_meanwhile() {
             assert!(!leaving.is_finished(), "it has ended, and the peer does not know");
             std::thread::yield_now();
         }
-        devices[0].open(Pair { from: 1, to: 0, lane: CHANNEL.into() }, socket);
+        devices[0].open(Connection { from: 1, to: 0, lane: CHANNEL.into() }, socket);
         let mut said = [0; HEAD];
         peer.read_exact(&mut said).unwrap();
         assert_eq!(said, Head { kind: Kind::End, channel: Channel::new(0), header: 0, bytes: 0 }.encode());

@@ -6,7 +6,7 @@
 
 use crate::device::{APART_US, ROW};
 use crate::frame::{HEAD, Head, Kind};
-use crate::lane::{Lane, Pair};
+use crate::lane::{Connection, Lane};
 use crate::link::{BULK, Stage};
 use crate::{Card, Listener, NetConfig, TcpDevice};
 use rustix::event::epoll;

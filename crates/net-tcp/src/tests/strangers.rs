@@ -22,9 +22,9 @@ fn strangers_are_refused_and_do_not_disturb() {
     let notes = notes(&devices);
     let mut silent = Vec::new();
     for number in 0..300u32 {
-        let pair = Pair { from: 1, to: 0, lane: Lane::of_part(CHANNEL, number / 4) };
+        let connection = Connection { from: 1, to: 0, lane: Lane::of_part(CHANNEL, number / 4) };
         let mut stranger = TcpStream::connect(address).expect("a listener");
-        let (dialler, hello) = Dialler::new(pair.claim(), [number as u8; 32]);
+        let (dialler, hello) = Dialler::new(connection.claim(), [number as u8; 32]);
         match number % 4 {
             0 => stranger.write_all(b"GET / HTTP/1.1\r\nHost: example.org\r\nAccept: */*\r\n\r\n").unwrap(),
             1 => stranger.write_all(&hello[..20]).unwrap(),
@@ -63,7 +63,7 @@ fn a_silent_peer_holds_nobody_up() {
     }
     // It has called, too, and let its hello be answered.
     let mut caller = TcpStream::connect(devices[0].addresses_of(0)[0]).expect("a listener");
-    let (_, hello) = Dialler::new(Pair { from: 1, to: 0, lane: CHANNEL.into() }.claim(), [1; 32]);
+    let (_, hello) = Dialler::new(Connection { from: 1, to: 0, lane: CHANNEL.into() }.claim(), [1; 32]);
     caller.write_all(&hello).unwrap();
     let notes = notes(&devices);
     for round in 1..=20 {
@@ -81,7 +81,7 @@ fn after_handshake(lane: Lane, bytes: &[u8]) -> Vec<String> {
     let devices = devices(3);
     let notes = notes(&devices);
     let address = devices[0].addresses_of(0)[0];
-    let pair = Pair { from: 1, to: 0, lane };
+    let connection = Connection { from: 1, to: 0, lane };
     let mut peer = TcpStream::connect(address).expect("a listener");
     peer.set_nonblocking(true).unwrap();
     let hear = |peer: &mut TcpStream, length: usize| {
@@ -92,7 +92,7 @@ fn after_handshake(lane: Lane, bytes: &[u8]) -> Vec<String> {
         }
         heard
     };
-    let (dialler, hello) = Dialler::new(pair.claim(), [1; 32]);
+    let (dialler, hello) = Dialler::new(connection.claim(), [1; 32]);
     peer.write_all(&hello).unwrap();
     let challenge = hear(&mut peer, CHALLENGE);
     let proof = dialler.prove(&SECRET, challenge.as_slice().try_into().unwrap()).unwrap();

@@ -51,7 +51,7 @@ impl Supervisor<'_> {
         if self.code.is_none()
             || matches!(
                 report,
-                Report::Frame(_) | Report::CrashEnd | Report::Finding { .. } | Report::Sent { .. }
+                Report::StackFrame(_) | Report::CrashEnd | Report::Finding { .. } | Report::Sent { .. }
             )
         {
             self.printer.print(&report, &node.host);
@@ -115,7 +115,7 @@ impl Supervisor<'_> {
                 self.has_met |= is_connected;
                 self.offspring.note(job, is_connected);
             }
-            Report::Frame(_) | Report::CrashEnd | Report::Finding { .. } | Report::Sent { .. } => {}
+            Report::StackFrame(_) | Report::CrashEnd | Report::Finding { .. } | Report::Sent { .. } => {}
         }
     }
 

@@ -3,10 +3,14 @@
 //! A layout knows nothing of element kinds. Neighbouring runs are merged, runs at equal distances become one
 //! strided entry, loops whose iterations continue each other become one loop. What a kernel then sees is a small
 //! tree whose leaves are long runs, strided blocks or lists of blocks.
+//!
+//! - `normalise`: how parts become one. `shared`: equal layouts are one in memory.
 
-use crate::normalise::Joined;
+mod normalise;
+mod shared;
+
 use crate::offsets::{Ends, Offsets};
-use crate::shared;
+use normalise::Joined;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 

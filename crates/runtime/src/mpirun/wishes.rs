@@ -1,7 +1,7 @@
 //! What ranks want of `mpirun`, programs to be started and names for ports: the wish goes there, and the rank parks until the
 //! answer is there.
 
-use crate::control::Control;
+use crate::mpirun::control::Control;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

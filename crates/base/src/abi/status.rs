@@ -1,47 +1,7 @@
-//! The C types of the MPI ABI as Rust sees them.
+//! What is known of a message, or of another operation that is over.
 
-use core::ffi::{c_int, c_void};
-
-macro_rules! handles {
-    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
-        $(#[$doc])*
-        #[repr(transparent)]
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-        pub struct $name(pub usize);
-    )*};
-}
-
-handles! {
-    /// `MPI_Comm`
-    Comm,
-    /// `MPI_Datatype`
-    Datatype,
-    /// `MPI_Op`
-    Op,
-    /// `MPI_Group`
-    Group,
-    /// `MPI_Request`
-    Request,
-    /// `MPI_Errhandler`
-    Errhandler,
-    /// `MPI_Info`
-    Info,
-    /// `MPI_Message`
-    Message,
-    /// `MPI_File`
-    File,
-    /// `MPI_Session`
-    Session,
-    /// `MPI_Win`
-    Win,
-}
-
-/// `MPI_Aint`
-pub type Aint = isize;
-/// `MPI_Count`
-pub type Count = i64;
-/// `MPI_Offset`
-pub type Offset = i64;
+use crate::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS};
+use core::ffi::c_int;
 
 /// `MPI_Status`: 32 bytes, alignment 4.
 #[repr(C)]
@@ -60,12 +20,7 @@ pub struct Status {
 impl Status {
     /// Returns the empty status of the standard: no source, no tag, zero elements.
     pub const fn empty() -> Self {
-        Self {
-            source: crate::constants::MPI_ANY_SOURCE,
-            tag: crate::constants::MPI_ANY_TAG,
-            error: crate::constants::MPI_SUCCESS,
-            internal: [0; 5],
-        }
+        Self { source: MPI_ANY_SOURCE, tag: MPI_ANY_TAG, error: MPI_SUCCESS, internal: [0; 5] }
     }
 
     /// Returns the status of an operation with so many bytes; no source, no tag.
@@ -96,6 +51,3 @@ impl Status {
         self.internal[2] = c_int::from(cancelled);
     }
 }
-
-/// A function pointer of the user, kept as an address until its type is known.
-pub type Callback = *const c_void;
