@@ -12,25 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const KNOWN: &[(&str, &[&str], &str)] = &[
     (
         "crates/coll",
-        &[
-            "blocking::pieces",
-            "blocking::reduction",
-            "hier::commons",
-            "hier::crossing",
-            "hier::exchange",
-            "hier::neighbors",
-            "hier::ordered",
-            "hier::plan",
-            "hier::reductions",
-            "hier::select",
-            "hier::shown",
-            "hier::spread",
-            "started::light",
-            "started::meeting",
-            "team",
-            "team::selection",
-            "team::shared",
-        ],
+        &["hier::crossing", "hier::exchange", "hier::shown", "hier::spread"],
         "what a communicator shares holds all that its operations leave there, and each of those asks what is shared",
     ),
     (

@@ -1,7 +1,7 @@
 //! Allreduce: small data through slots in one round; large data is reduced by all ranks, a segment each, into
 //! everybody's buffer.
 
-use crate::blocking::reduction::{Frame, Slotted, reduce_range, segment};
+use crate::blocking::reduction::{Loan, Slotted, reduce_range, segment};
 use crate::operation::buffer::{Data, Operator};
 use crate::operation::call::{Call, Description};
 use crate::stores::Stores;
@@ -35,7 +35,7 @@ impl Team {
             }
             Algorithm::InPlace if self.are_apart() => self.allreduce_in_pieces(send, receive, operator),
             Algorithm::InPlace => {
-                self.exchange(call, &Frame { send, receive: Some(receive) }, |peers| {
+                self.exchange(call, &Loan { send, receive: Some(receive) }, |peers| {
                     let step = self.step(Call::Allreduce, send.bytes());
                     let range = segment(self, step, send.count(), datatype);
                     let piece = ((range.end - range.start) * datatype.size()).min(step.block.into());

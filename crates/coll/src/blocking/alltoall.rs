@@ -12,7 +12,7 @@ use core::ptr::null_mut;
 use weft_base::Result;
 
 /// What a rank shows: a part for each rank.
-struct Frame<'f, 'a> {
+struct Loan<'f, 'a> {
     part: &'f (dyn Fn(u32) -> Data<'a> + Sync),
 }
 
@@ -77,7 +77,7 @@ impl Team {
         if self.size() == 1 {
             return send(0).copy_to(&receive(0));
         }
-        self.exchange(Description::new(call, None, 0), &Frame { part: send }, |peers| {
+        self.exchange(Description::new(call, None, 0), &Loan { part: send }, |peers| {
             let size = u64::from(self.size());
             let received: u64 = (0..self.size()).map(|rank| receive(rank).bytes()).sum();
             let stores = Stores::of(received * size, received / size);
@@ -100,7 +100,7 @@ impl Team {
             return Ok(());
         }
         let call = Description::new(call, None, 1);
-        self.exchange(call, &Frame { part: data }, |peers| {
+        self.exchange(call, &Loan { part: data }, |peers| {
             let mut scratch = Vec::new();
             let mut result = Ok(());
             for rank in pattern::partners(self.rank(), self.size()) {

@@ -4,7 +4,7 @@
 //! The root lends its buffer as long as readers come and go. When none has for the time that a copy takes, it copies the
 //! data aside and leaves as soon as nobody reads its buffer: at most twice the time that either way would have cost. The
 //! last reader frees the copy.
-#![allow(unsafe_code)] // Copies to and from slots and reads the root's frame.
+#![allow(unsafe_code)] // Copies to and from slots and reads the root's loan.
 
 use crate::operation::buffer::Data;
 use crate::operation::call::{Call, Description};
@@ -12,8 +12,8 @@ use crate::rounds::aside::Aside;
 use crate::rounds::counters::Nothing;
 use crate::rounds::offer::Place;
 use crate::stores::Stores;
+use crate::team::posts::Lent;
 use crate::team::selection::{self, Algorithm};
-use crate::team::shared::Lent;
 use crate::team::{Round, Team};
 use core::ptr::{from_ref, null_mut};
 use weft_base::Result;
@@ -34,8 +34,8 @@ impl Team {
             let round = self.enter(call, null_mut());
             round.arrive(call.signature(), &Nothing);
             let posted = round.wait_for_data(root)?;
-            let frame = round.frame(root);
-            if frame.is_null() {
+            let loan = round.loan(root);
+            if loan.is_null() {
                 let place = round.in_line(root, posted.bytes());
                 let spot = || self.slots().spot_for_all(round.number(), posted.bytes() as usize);
                 let place = place.unwrap_or_else(spot);
@@ -44,9 +44,9 @@ impl Team {
                 return unsafe { data.unpack(place, posted.bytes()) };
             }
             if self.are_apart() {
-                return self.receive_in_pieces(call, root, round, frame.addr() as u64, &data);
+                return self.receive_in_pieces(call, root, round, loan.addr() as u64, &data);
             }
-            return self.read_lent(&round, frame, &data);
+            return self.read_lent(&round, loan, &data);
         }
         match selection::broadcast(self, data.bytes()) {
             Algorithm::Slots => {
@@ -77,14 +77,14 @@ impl Team {
         self.size() - 1
     }
 
-    /// Copies what the root lends, of whom `frame` is.
-    fn read_lent(&self, round: &Round<'_>, frame: *mut (), data: &Data<'_>) -> Result {
+    /// Copies what the root lends, of whom `loan` is.
+    fn read_lent(&self, round: &Round<'_>, loan: *mut (), data: &Data<'_>) -> Result {
         let lent = round.lent();
         let stores = Stores::of(data.bytes() * u64::from(self.size()), data.bytes());
         let place = lent.offer.begin();
         let result = match place {
-            // SAFETY: in this call a frame is the root's `Data`; the root keeps it, and its buffer, until the reading ends.
-            Place::Buffer => unsafe { &*frame.cast::<Data<'_>>() }.copy_by(stores, data),
+            // SAFETY: in this call a loan is the root's `Data`; the root keeps it, and its buffer, until the reading ends.
+            Place::Buffer => unsafe { &*loan.cast::<Data<'_>>() }.copy_by(stores, data),
             Place::Aside => match lent.aside() {
                 // SAFETY: the slice has that many bytes.
                 Some(aside) => unsafe { data.unpack(aside.bytes().as_ptr(), aside.bytes().len() as u64) },

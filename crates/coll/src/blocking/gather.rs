@@ -1,7 +1,7 @@
 //! Gather: small contributions are left in slots, large ones are copied from their owners' buffers by the root.
 //!
 //! Each rank decides for its own contribution, so sizes may differ (`MPI_Gatherv`).
-#![allow(unsafe_code)] // Copies to and from slots and reads contributors' frames.
+#![allow(unsafe_code)] // Copies to and from slots and reads contributors' loans.
 
 use crate::operation::buffer::Data;
 use crate::operation::call::{Call, Description};
@@ -38,8 +38,8 @@ impl Team {
             round.wait_complete()?;
             let mut in_place = false;
             for rank in pattern::rotation(root, self.size()).skip(1) {
-                let frame = round.frame(rank);
-                let copied = if frame.is_null() {
+                let loan = round.loan(rank);
+                let copied = if loan.is_null() {
                     // SAFETY: a slot of this rank, where it has packed that many bytes; nobody writes there until the
                     // root has arrived in the next round.
                     unsafe {
@@ -48,8 +48,8 @@ impl Team {
                     }
                 } else {
                     in_place = true;
-                    // SAFETY: in this call a frame is the contributor's `Data`, which it keeps until the root publishes.
-                    unsafe { &*frame.cast::<Data<'_>>() }.copy_to(&receive(rank))
+                    // SAFETY: in this call a loan is the contributor's `Data`, which it keeps until the root publishes.
+                    unsafe { &*loan.cast::<Data<'_>>() }.copy_to(&receive(rank))
                 };
                 result = result.and(copied);
             }

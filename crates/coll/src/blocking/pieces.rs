@@ -12,6 +12,7 @@ use crate::operation::buffer::{Data, Operator};
 use crate::operation::call::{Call, Description};
 use crate::pattern;
 use crate::rounds::counters::{DEPTH, Nothing};
+use crate::team::slots::WHOLE;
 use crate::team::{Round, Team};
 use core::ops::Range;
 use core::ptr::{null_mut, without_provenance_mut};
@@ -26,8 +27,6 @@ pub(crate) fn fit(datatype: &Datatype, capacity: usize) -> bool {
     capacity as u64 >= PIECE && datatype.extent() <= capacity as i64
 }
 
-/// Up to how many bytes data goes as one piece.
-pub(crate) const WHOLE: u64 = 16 << 10;
 /// In slots of fewer bytes nothing is cut.
 pub(crate) const PIECE: u64 = 4 << 10;
 /// Into how many pieces longer data is cut at least, and how long they are at most.
@@ -113,7 +112,7 @@ impl Team {
         Ok(())
     }
 
-    /// Hands out the root's data; see [`Team::broadcast`]. What the root posts in place of a frame is the length of all.
+    /// Hands out the root's data; see [`Team::broadcast`]. What the root posts in place of a loan is the length of all.
     pub(crate) fn broadcast_in_pieces(&self, call: Description, data: &Data<'_>) {
         let bytes = data.bytes();
         for range in cut(bytes, piece(bytes, self.slots().total())) {

@@ -1,7 +1,7 @@
 //! Reduce: only the root waits for small data; large data is reduced by all ranks, a segment each, into the root's
 //! buffer.
 
-use crate::blocking::reduction::{Frame, Slotted, reduce_range, segment};
+use crate::blocking::reduction::{Loan, Slotted, reduce_range, segment};
 use crate::operation::buffer::{Data, Operator};
 use crate::operation::call::{Call, Description};
 use crate::team::Team;
@@ -40,7 +40,7 @@ impl Team {
                 slotted.take(0, send.count(), &receive)
             }
             Algorithm::InPlace if self.are_apart() => self.reduce_in_pieces(root, send, receive, operator),
-            Algorithm::InPlace => self.exchange(call, &Frame { send, receive }, |peers| {
+            Algorithm::InPlace => self.exchange(call, &Loan { send, receive }, |peers| {
                 let target = peers.get(root).receive.expect("a root has a buffer for the result");
                 let step = self.step(Call::Reduce, send.bytes());
                 let range = segment(self, step, send.count(), datatype);

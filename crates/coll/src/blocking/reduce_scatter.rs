@@ -1,7 +1,7 @@
 //! Reduce-scatter: small data through slots like allreduce, each rank takes its part; with large data each rank reduces
 //! its part over all buffers.
 
-use crate::blocking::reduction::{Frame, Slotted, reduce_range};
+use crate::blocking::reduction::{Loan, Slotted, reduce_range};
 use crate::operation::buffer::{Data, Operator, Scratch};
 use crate::operation::call::{Call, Description};
 use crate::team::Team;
@@ -47,7 +47,7 @@ impl Team {
                 // What is received in place would overwrite contributions that peers still read: keep it aside.
                 let aside = send.is_at(&receive).then(|| Scratch::new(own, datatype));
                 let target = aside.as_ref().map_or(receive, |aside| aside.data(own));
-                self.exchange(call, &Frame { send, receive: None }, |peers| {
+                self.exchange(call, &Loan { send, receive: None }, |peers| {
                     let step = self.step(name, send.bytes());
                     reduce_range(self, step, peers, operator, mine.clone(), |part, result| {
                         let place = target.part(part.start - mine.start, part.end - part.start);

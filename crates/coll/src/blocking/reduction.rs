@@ -10,7 +10,8 @@ use crate::operation::buffer::{Data, Operator, Scratch};
 use crate::pattern;
 use crate::rounds::counters::Combine;
 use crate::team::selection::Step;
-use crate::team::shared::{Shared, Slots};
+use crate::team::shared::Shared;
+use crate::team::slots::Slots;
 use crate::team::{Peers, Round, Team};
 use core::ops::Range;
 use weft_base::Result;
@@ -18,17 +19,9 @@ use weft_datatype::Datatype;
 use weft_sync::Passing;
 
 /// What a rank shows in a reduction of large data.
-pub(crate) struct Frame<'a> {
+pub(crate) struct Loan<'a> {
     pub send: Data<'a>,
     pub receive: Option<Data<'a>>,
-}
-
-/// Returns the bytes that data takes in a slot, gaps included, or nothing if its elements do not simply follow each
-/// other.
-pub(crate) fn span(data: &Data<'_>) -> Option<u64> {
-    let datatype = data.datatype();
-    let simple = datatype.true_lb() >= 0 && datatype.true_lb() + datatype.true_extent() <= datatype.extent();
-    simple.then(|| data.count().saturating_mul(datatype.extent() as u64))
 }
 
 /// How many bytes each of few ranks takes from the others' slots at a time.
@@ -53,7 +46,7 @@ pub(crate) struct Slotted<'a> {
 impl<'a> Slotted<'a> {
     /// Describes the reduction of contributions like `data`, which is that of the calling rank, in a round.
     pub fn new(team: &'a Team, round: &'a Round<'a>, operator: Operator<'a>, data: &Data<'a>) -> Self {
-        let (slots, bytes) = (team.slots(), span(data).unwrap_or(0) as usize);
+        let (slots, bytes) = (team.slots(), data.span().unwrap_or(0) as usize);
         let (datatype, count) = (data.datatype(), data.count());
         Self {
             round,
@@ -185,7 +178,7 @@ impl<'a> Slotted<'a> {
     }
 
     fn by_shard(&self) -> bool {
-        self.shared.contiguous || self.operator.op.is_commutative()
+        self.shared.shards.are_contiguous || self.operator.op.is_commutative()
     }
 
     /// Combines places, given from the highest down, into `target`.
@@ -205,7 +198,7 @@ impl<'a> Slotted<'a> {
 impl Combine for Slotted<'_> {
     fn shard(&self, shard: usize) {
         if self.groups().is_none() && self.by_shard() {
-            let places = self.shared.members[shard].iter().rev().map(|&rank| self.place(rank));
+            let places = self.shared.shards.members[shard].iter().rev().map(|&rank| self.place(rank));
             self.fold(places, self.slots.shard(self.ring, shard));
         }
     }
@@ -215,7 +208,7 @@ impl Combine for Slotted<'_> {
         if let Some(groups) = self.groups() {
             self.fold_groups(groups, result);
         } else if self.by_shard() {
-            let shards = (0..self.shared.members.len()).rev();
+            let shards = (0..self.shared.shards.members.len()).rev();
             self.fold(shards.map(|shard| self.slots.shard(self.ring, shard)), result);
         } else {
             self.fold((0..self.shared.size).rev().map(|rank| self.place(rank)), result);
@@ -230,7 +223,7 @@ const TURNS: u64 = 2;
 ///
 /// Where many ranks share few workers, not every rank needs one: long segments are read and written faster.
 pub(crate) fn segment(team: &Team, step: Step, count: u64, datatype: &Datatype) -> Range<u64> {
-    let (least, workers) = (granule(step.segment, datatype), team.shared().members.len() as u64);
+    let (least, workers) = (granule(step.segment, datatype), team.shared().shards.members.len() as u64);
     let most = block(step.block, datatype);
     let wanted = if workers > 1 { (count / (TURNS * workers)).min(most) } else { 0 };
     pattern::segment(count, least.max(wanted), team.rank(), team.size())
@@ -256,7 +249,7 @@ pub(crate) fn block(bytes: u32, datatype: &Datatype) -> u64 {
 pub(crate) fn reduce_range<'a>(
     team: &Team,
     step: Step,
-    peers: &Peers<'_, Frame<'a>>,
+    peers: &Peers<'_, Loan<'a>>,
     operator: Operator<'_>,
     range: Range<u64>,
     mut store: impl FnMut(Range<u64>, Data<'a>),

@@ -2,7 +2,7 @@
 //! forms the prefixes of a segment, going from rank to rank.
 #![allow(unsafe_code)] // Combines slots.
 
-use crate::blocking::reduction::{Frame, Slotted, block, blocks, segment};
+use crate::blocking::reduction::{Loan, Slotted, block, blocks, segment};
 use crate::operation::buffer::{Data, Operator, Scratch};
 use crate::operation::call::{Call, Description};
 use crate::rounds::counters::Combine;
@@ -88,7 +88,7 @@ impl Team {
                 prefixes.0.take_from(prefixes.0.place(source), 0, send.count(), &receive)
             }
             Algorithm::InPlace => {
-                self.exchange(description, &Frame { send, receive: Some(receive) }, |peers| {
+                self.exchange(description, &Loan { send, receive: Some(receive) }, |peers| {
                     let step = self.step(call, send.bytes());
                     if inclusive {
                         self.scan_segment(step, peers, operator, send)
@@ -104,7 +104,7 @@ impl Team {
     fn scan_segment(
         &self,
         step: Step,
-        peers: &Peers<'_, Frame<'_>>,
+        peers: &Peers<'_, Loan<'_>>,
         operator: Operator<'_>,
         like: Data<'_>,
     ) -> Result {
@@ -112,9 +112,9 @@ impl Team {
             let count = part.end - part.start;
             let mut below: Option<Data<'_>> = None;
             for rank in 0..self.size() {
-                let frame = peers.get(rank);
-                let target = frame.receive.expect("every rank receives").part(part.start, count);
-                frame.send.part(part.start, count).copy_to(&target)?;
+                let loan = peers.get(rank);
+                let target = loan.receive.expect("every rank receives").part(part.start, count);
+                loan.send.part(part.start, count).copy_to(&target)?;
                 if let Some(below) = below {
                     operator.apply(&below, &target);
                 }
@@ -129,7 +129,7 @@ impl Team {
     fn exscan_segment(
         &self,
         step: Step,
-        peers: &Peers<'_, Frame<'_>>,
+        peers: &Peers<'_, Loan<'_>>,
         operator: Operator<'_>,
         like: Data<'_>,
     ) -> Result {
@@ -141,9 +141,9 @@ impl Team {
             let count = part.end - part.start;
             peers.get(0).send.part(part.start, count).copy_to(&below.data(count))?;
             for rank in 1..self.size() {
-                let frame = peers.get(rank);
-                frame.send.part(part.start, count).copy_to(&with.data(count))?;
-                let target = frame.receive.expect("every rank receives").part(part.start, count);
+                let loan = peers.get(rank);
+                loan.send.part(part.start, count).copy_to(&with.data(count))?;
+                let target = loan.receive.expect("every rank receives").part(part.start, count);
                 below.data(count).copy_to(&target)?;
                 operator.apply(&below.data(count), &with.data(count));
                 core::mem::swap(&mut below, &mut with);

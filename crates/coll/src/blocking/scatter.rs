@@ -1,5 +1,5 @@
 //! Scatter: small parts wait in slots for whoever comes; large ones are copied from the root's buffer.
-#![allow(unsafe_code)] // Copies to and from slots and reads the root's frame.
+#![allow(unsafe_code)] // Copies to and from slots and reads the root's loan.
 
 use crate::operation::buffer::Data;
 use crate::operation::call::{Call, Description};
@@ -10,7 +10,7 @@ use core::ptr::{from_ref, null_mut};
 use weft_base::Result;
 
 /// What the root shows: a part for each rank.
-struct Frame<'f, 'a> {
+struct Loan<'f, 'a> {
     part: &'f (dyn Fn(u32) -> Data<'a> + Sync),
 }
 
@@ -37,8 +37,8 @@ impl Team {
             let round = self.enter(call, null_mut());
             round.arrive(call.signature(), &Nothing);
             let posted = round.wait_for_data(root)?;
-            let frame = round.frame(root);
-            if frame.is_null() {
+            let loan = round.loan(root);
+            if loan.is_null() {
                 let stride = slots.stride(posted.bytes() as usize);
                 // SAFETY: the root has packed this rank's part there; nobody writes there until this rank has arrived
                 // in the next round.
@@ -47,9 +47,9 @@ impl Team {
                     receive.unpack(place, posted.bytes().min(receive.bytes()))
                 };
             }
-            // SAFETY: in this call a frame is the root's `Frame`; the root keeps it until this rank has arrived in the
+            // SAFETY: in this call a loan is the root's `Loan`; the root keeps it until this rank has arrived in the
             // closing round.
-            let part = unsafe { &*frame.cast::<Frame<'_, '_>>() }.part;
+            let part = unsafe { &*loan.cast::<Loan<'_, '_>>() }.part;
             let result = part(self.rank()).copy_to(&receive);
             self.close(false)?;
             return result;
@@ -70,8 +70,8 @@ impl Team {
                 own()
             }
             Algorithm::InPlace => {
-                let frame = Frame { part: send };
-                let round = self.enter(call.exchanging(), from_ref(&frame).cast_mut().cast());
+                let loan = Loan { part: send };
+                let round = self.enter(call.exchanging(), from_ref(&loan).cast_mut().cast());
                 round.arrive_with_data(call.signature());
                 let result = own();
                 self.close(true)?;

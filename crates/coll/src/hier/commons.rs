@@ -12,35 +12,27 @@
 //!
 //! # Sleep
 //! By an [`Alarm`]: a nudged process looks whether there is anything to wake its sleepers for when it polls
-//! ([`Commons::hear`]); while there is it is not at rest and does not sleep ([`Commons::has_come`]).
+//! ([`Sleepers::hear`]); while there is it is not at rest and does not sleep ([`Sleepers::has_come`]).
 //!
 //! # Death
 //! Whoever waits gives up when one of the processes is gone, and so do all who come later.
 #![allow(unsafe_code)] // Makes references into memory that processes share.
 
-use super::exchange::Exchange;
+use super::apart::{Apart, Head, Sleepers};
 use super::layout::Layout;
-use crate::rounds::counters::{DEPTH, Words};
+use crate::rounds::counters::Words;
 use crate::rounds::lines::{FEW, Line, Lines};
-use crate::team::shared::{Common, Groups, LinePost, Post, Shared, Slots};
+use crate::team::grouping::Groups;
+use crate::team::posts::{LinePost, Post};
+use crate::team::shared::{Common, Shared};
+use crate::team::slots::Slots;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
-use weft_base::Error;
 use weft_base::settings::HOST_COLLECTIVES;
 use weft_sched::WaitSet;
-use weft_sync::{Alarm, CachePadded, Lock};
-use weft_transport::{Device, Node};
-
-/// What a communicator's part of the commons begins with.
-#[repr(C)]
-struct Head {
-    /// How many processes have let go of it.
-    left: CachePadded<AtomicU32>,
-    alarm: Alarm,
-    published: CachePadded<[AtomicU64; DEPTH]>,
-    words: Words,
-}
+use weft_sync::{CachePadded, Lock};
+use weft_transport::{Device, Node, Nodes};
 
 type Row = CachePadded<Line<LinePost>>;
 
@@ -117,36 +109,21 @@ struct Given {
 }
 
 /// The commons as one process sees them: what it has given, and where its ranks sleep.
-#[derive(Default)]
 pub(crate) struct Commons {
+    nodes: &'static Nodes,
     given: Lock<Vec<Given>>,
-    awaited: Lock<Vec<Arc<Apart>>>,
-    /// How many are awaited.
-    awaiting: AtomicUsize,
+    pub sleepers: Sleepers,
 }
 
 impl Commons {
-    /// Wakes ranks that sleep here and want to know of something. Returns whether there was anything.
-    #[inline]
-    pub fn hear(&self) -> bool {
-        self.awaiting.load(Ordering::SeqCst) != 0 && self.hear_all()
-    }
-
-    #[inline(never)]
-    fn hear_all(&self) -> bool {
-        let awaited = self.awaited.lock().clone();
-        awaited.iter().fold(false, |heard, apart| apart.hear() | heard)
-    }
-
-    /// Tells whether there is something to hear.
-    pub fn has_come(&self) -> bool {
-        self.awaiting.load(Ordering::SeqCst) != 0 && self.awaited.lock().iter().any(|apart| apart.has_news())
+    pub fn new(nodes: &'static Nodes) -> Self {
+        Self { nodes, given: Lock::default(), sleepers: Sleepers::default() }
     }
 }
 
 /// Returns what the part of `bytes` bytes that a process has given, at `at`, begins with, where this process sees it.
-fn part(exchange: &Exchange, giver: Node, at: usize, bytes: usize) -> Option<NonNull<u8>> {
-    let commons = exchange.nodes().device().commons(giver)?;
+fn part(nodes: &Nodes, giver: Node, at: usize, bytes: usize) -> Option<NonNull<u8>> {
+    let commons = nodes.device().commons(giver)?;
     let fits = at.is_multiple_of(ALIGN) && at.checked_add(bytes).is_some_and(|end| end <= commons.bytes);
     fits.then(|| NonNull::new(commons.address.wrapping_add(at))).flatten()
 }
@@ -158,8 +135,8 @@ fn head(part: NonNull<u8>) -> &'static Head {
 }
 
 /// Lets go of a part that this process has never used: the token of [`Kind::Common`](super::wire::Kind).
-pub(crate) fn leave(exchange: &Exchange, giver: Node, token: u64) {
-    let at = Class::of(token).and_then(|(_, at)| part(exchange, giver, at, size_of::<Head>()));
+pub(crate) fn leave(nodes: &Nodes, giver: Node, token: u64) {
+    let at = Class::of(token).and_then(|(_, at)| part(nodes, giver, at, size_of::<Head>()));
     if let Some(part) = at {
         head(part).left.fetch_add(1, Ordering::AcqRel);
     }
@@ -177,10 +154,9 @@ pub(crate) struct Ground {
 
 impl Ground {
     /// Finds out whether the processes of a communicator share memory. All of them come to the same answer.
-    pub fn of(exchange: &Exchange, layout: &Layout, me: u32) -> Self {
+    pub fn of(nodes: &Nodes, layout: &Layout, me: u32) -> Self {
         let shares = |index: u32| {
-            layout.host(index) == layout.host(me)
-                && exchange.nodes().device().commons(layout.node(index)).is_some()
+            layout.host(index) == layout.host(me) && nodes.device().commons(layout.node(index)).is_some()
         };
         let wanted = HOST_COLLECTIVES.get() == 0 && weft_sched::has_source();
         let all = wanted && (0..layout.len()).all(shares);
@@ -203,14 +179,14 @@ impl Ground {
     }
 
     /// Gives the communicator a part of this process's commons. Returns the token that tells where.
-    pub fn give(&self, exchange: &Exchange, layout: &Layout) -> u64 {
-        let node = exchange.nodes().node();
-        let Some(room) = exchange.nodes().device().commons(node).map(|commons| commons.bytes) else {
+    pub fn give(&self, commons: &Commons, layout: &Layout) -> u64 {
+        let (nodes, node) = (commons.nodes, commons.nodes.node());
+        let Some(room) = nodes.device().commons(node).map(|commons| commons.bytes) else {
             return 0;
         };
-        let mut given = exchange.commons.given.lock();
+        let mut given = commons.given.lock();
         given.retain(|given| {
-            part(exchange, node, given.at, given.bytes)
+            part(nodes, node, given.at, given.bytes)
                 .is_some_and(|part| head(part).left.load(Ordering::Acquire) != given.processes)
         });
         let find = |bytes: usize| {
@@ -222,7 +198,7 @@ impl Ground {
             find(plan.bytes()).map(|(place, at)| (class, plan, place, at))
         });
         let Some((class, plan, place, at)) = found else { return 0 };
-        let Some(part) = part(exchange, node, at, plan.bytes()) else { return 0 };
+        let Some(part) = part(nodes, node, at, plan.bytes()) else { return 0 };
         // SAFETY: the part is this process's own until it tells others of it: all who had it before have let go of it. It has
         // room for all of this, aligned.
         unsafe {
@@ -234,12 +210,13 @@ impl Ground {
     }
 
     /// Notes where it is, and makes what ranks here need of it.
-    pub fn set(&self, exchange: &'static Exchange, layout: &Layout, me: u32, token: u64) {
+    pub fn set(&self, commons: &'static Commons, layout: &Layout, me: u32, token: u64) {
+        let nodes = commons.nodes;
         let found = || {
             let (giver, (class, at)) = (self.giver?, Class::of(token)?);
-            let room = exchange.nodes().device().commons(giver)?.bytes;
+            let room = nodes.device().commons(giver)?.bytes;
             let plan = Plan::of(layout.members() as usize, room, class);
-            let part = part(exchange, giver, at, plan.bytes())?;
+            let part = part(nodes, giver, at, plan.bytes())?;
             let apart = Arc::new(Apart {
                 head: head(part),
                 seen: AtomicU32::new(0),
@@ -247,8 +224,9 @@ impl Ground {
                     .filter(|&index| index != me)
                     .map(|index| layout.node(index))
                     .collect(),
-                exchange,
-                is_crowded: exchange.nodes().device().is_crowded(),
+                nodes,
+                sleepers: &commons.sleepers,
+                is_crowded: nodes.device().is_crowded(),
                 operations: AtomicU32::new(0),
                 waiting: WaitSet::new(),
                 lost: OnceLock::new(),
@@ -312,119 +290,5 @@ impl Ground {
                 None
             }
         }
-    }
-}
-
-/// What there is to do beyond the rounds because their ranks are on several processes.
-pub(crate) struct Apart {
-    head: &'static Head,
-    /// The events that this process has heard of.
-    seen: AtomicU32,
-    /// The other processes.
-    others: Box<[Node]>,
-    exchange: &'static Exchange,
-    is_crowded: bool,
-    /// How many operations have ended, more or less.
-    operations: AtomicU32,
-    waiting: WaitSet,
-    lost: OnceLock<(Node, String)>,
-}
-
-/// How many looks in vain are worth it where nobody else wants the core: some tens of microseconds.
-const LOOKS: u32 = 4000;
-/// After how many of them to see whether messages have come, and where others want the core.
-const POLL: u32 = 16;
-const POLL_CROWDED: u32 = 4;
-/// After how many operations to see that where others want the core. After a turn of others each page takes long to reach, and a
-/// poll looks at one of each process that has ever sent something. Whoever asks for a message polls anyway.
-const OPERATIONS_CROWDED: u32 = 8;
-
-impl Apart {
-    /// Returns once `done` does, which somebody makes true who then calls [`Apart::wake_all`], or when a process is gone.
-    #[inline]
-    pub fn wait(self: &Arc<Self>, mut done: impl FnMut() -> bool) {
-        let mut done = || done() || self.lost.get().is_some();
-        let mut looks = 0;
-        let mut poll = POLL;
-        if self.is_crowded {
-            // The caller's look was the first, and the next comes after a turn of theirs. Mostly that is the last: it is done
-            // here, in one page of code.
-            for _ in 1..POLL_CROWDED {
-                if done() {
-                    return;
-                }
-                if !weft_sched::take_turn() {
-                    return self.sleep(done);
-                }
-            }
-            (looks, poll) = (POLL_CROWDED, POLL_CROWDED);
-        }
-        while !done() {
-            if !weft_sched::look_again(looks, LOOKS) {
-                return self.sleep(done);
-            }
-            looks += 1;
-            if looks.is_multiple_of(poll) {
-                self.exchange.nodes().poll();
-            }
-        }
-    }
-
-    /// Polls after an operation; where others want the cores, after every so many.
-    #[inline]
-    pub fn take_what_has_come(&self) {
-        let operations = self.operations.load(Ordering::Relaxed).wrapping_add(1);
-        self.operations.store(operations, Ordering::Relaxed);
-        if !self.is_crowded || operations.is_multiple_of(OPERATIONS_CROWDED) {
-            self.exchange.nodes().poll();
-        }
-    }
-
-    #[cold]
-    fn sleep(self: &Arc<Self>, done: impl FnMut() -> bool) {
-        let commons = &self.exchange.commons;
-        commons.awaited.lock().push(self.clone());
-        commons.awaiting.fetch_add(1, Ordering::SeqCst);
-        self.waiting.sleep_counted(&self.head.alarm.sleepers, done);
-        commons.awaiting.fetch_sub(1, Ordering::SeqCst);
-        let mut awaited = commons.awaited.lock();
-        if let Some(place) = awaited.iter().position(|apart| Arc::ptr_eq(apart, self)) {
-            awaited.swap_remove(place);
-        }
-    }
-
-    /// Wakes all who sleep, in any process. What they wait for has been made true.
-    #[inline]
-    pub fn wake_all(&self) {
-        if self.head.alarm.raise() {
-            self.tell_all();
-        }
-    }
-
-    #[cold]
-    fn tell_all(&self) {
-        self.waiting.wake_all();
-        self.others.iter().for_each(|&node| self.exchange.nodes().device().nudge(node));
-    }
-
-    fn has_news(&self) -> bool {
-        self.head.alarm.events() != self.seen.load(Ordering::Relaxed)
-    }
-
-    fn hear(&self) -> bool {
-        let events = self.head.alarm.events();
-        let is_new = self.seen.swap(events, Ordering::SeqCst) != events;
-        if is_new {
-            self.waiting.wake_all();
-        }
-        is_new
-    }
-
-    /// Returns why nobody need wait.
-    #[cold]
-    pub fn loss(&self) -> Error {
-        let (node, reason) =
-            self.lost.get().map_or((Node::MAX, "no reason is known"), |(n, r)| (*n, r.as_str()));
-        super::loss::unreachable_peer(node, reason)
     }
 }

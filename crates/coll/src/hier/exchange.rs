@@ -142,7 +142,7 @@ impl Exchange {
             hosts: (0..count).map(host_of).collect(),
             teams: Lock::default(),
             restless: Lock::default(),
-            commons: Commons::default(),
+            commons: Commons::new(nodes),
             shows: Shows::default(),
             of_job: count,
             has_restless: AtomicBool::new(false),
@@ -287,7 +287,7 @@ impl Exchange {
                 let unheard = (team, message.from);
                 if let Some(place) = teams.unheard.iter().position(|&of| of == unheard) {
                     teams.unheard.swap_remove(place);
-                    return commons::leave(self, message.from, token);
+                    return commons::leave(self.nodes(), message.from, token);
                 }
                 let known = teams.known.get(&team).map(|entry| entry.spread.clone());
                 let spread = known.filter(|spread| spread.awaits_common_of(message.from));
@@ -398,11 +398,11 @@ impl Handler for Exchange {
         // Asked at every poll; mostly there is nothing.
         let mut moved = self.post.advance(self);
         moved |= self.has_restless.load(Ordering::Relaxed) && self.help();
-        self.commons.hear() | moved
+        self.commons.sleepers.hear() | moved
     }
 
     fn has_come(&self) -> bool {
-        self.commons.has_come()
+        self.commons.sleepers.has_come()
     }
 
     fn is_idle(&self) -> bool {

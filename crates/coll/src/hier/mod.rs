@@ -18,9 +18,9 @@
 //! # Parts
 //! - `layout`: which members are where. `tree`: trees over node processes and hosts.
 //! - `program`: the steps of one node process in an operation, stepped by events; pure. `plan`, `reductions`, `ordered`, `neighbors`
-//!   make them from [`pattern`](crate::pattern). `select`: which algorithm, and how long segments are.
+//!   make them, with a `planner`, from [`pattern`](crate::pattern). `select`: which algorithm, and how long segments are.
 //! - `crossing`: one operation under way. `perform`: what its steps do. `spread`: the communicator. `loss`: errors of lost processes.
-//! - `commons`: where all ranks are on one host, memory in which they meet for blocking operations without messages.
+//! - `apart`: waiting and waking where processes share memory. `commons`: where all ranks are on one host, memory in which they meet for blocking operations without messages.
 //! - `shown`: what ranks show each other in checking mode.
 //! - `exchange`: messages, credit, large data. `wire`: headers. `bytes`: packed data.
 //!
@@ -32,6 +32,7 @@
 //! See `reductions`: the order of operands follows from the placement alone; operations that do not commute keep rank order
 //! under any placement. Where all are on one host it is that of the memory in which blocking forms meet: `ordered`.
 
+mod apart;
 mod bytes;
 mod commons;
 mod crossing;
@@ -42,6 +43,7 @@ mod neighbors;
 mod ordered;
 mod perform;
 mod plan;
+mod planner;
 mod program;
 mod reductions;
 mod select;
@@ -50,7 +52,7 @@ mod spread;
 mod tree;
 mod wire;
 
-pub(crate) use commons::Apart;
+pub(crate) use apart::Apart;
 pub(crate) use crossing::Pending;
 pub use exchange::Exchange;
 pub(crate) use layout::{Layout, signature};

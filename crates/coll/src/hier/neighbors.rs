@@ -2,8 +2,8 @@
 //!
 //! A message is for one member and names its sender and which of the edges between the two it is.
 
+use super::layout::Layout;
 use super::program::{Action, Piece, Program};
-use super::spread::Spread;
 use crate::operation::{Contribution, NOBODY};
 
 /// Returns the key of what `source` sends over an edge.
@@ -12,7 +12,7 @@ fn key(source: u32, edge: usize) -> u64 {
 }
 
 /// Returns a member's program.
-pub(crate) fn program(spread: &Spread, member: u32, contribution: &Contribution) -> Program {
+pub(crate) fn program(layout: &Layout, member: u32, contribution: &Contribution) -> Program {
     let mut program = Program::default();
     program.first_leads = true;
     let neighbors = contribution.neighbors.as_ref().expect("a neighborhood operation");
@@ -20,11 +20,11 @@ pub(crate) fn program(spread: &Spread, member: u32, contribution: &Contribution)
         let piece = Piece::Peer { place: index as u32, in_place: 0 };
         let cell = program.make(|output| Action::Take { member, piece, output });
         let key = key(member, neighbors.edge_to(index));
-        program.add(Action::Send { to: spread.layout.home(to), part: to, key, cells: vec![cell] });
+        program.add(Action::Send { to: layout.home(to), part: to, key, cells: vec![cell] });
     }
     for (index, &from) in neighbors.sources.iter().enumerate().filter(|&(_, &from)| from != NOBODY) {
         let key = key(from, neighbors.edge_from(index));
-        let cells = program.receive(spread.layout.home(from), key, 1);
+        let cells = program.receive(layout.home(from), key, 1);
         let piece = Piece::Peer { place: index as u32, in_place: 0 };
         program.add(Action::Give { member, piece, cells, after: Vec::new() });
     }

@@ -10,11 +10,11 @@
 //! along a chain. On two cores, 2 to 8 processes, each takes as long as the tree or ring it stands for: where processes share
 //! cores the number of messages counts, which is no higher.
 
-use super::plan::{Planner, key};
+use super::planner::{Planner, key};
 use super::program::{Cell, Item};
 use super::reductions::Runs;
-use crate::blocking::pieces::WHOLE;
 use crate::operation::call::Call;
+use crate::team::slots::WHOLE;
 use core::ops::Range;
 
 /// Up to how many processes everybody sends to everybody what prefixes are formed of.

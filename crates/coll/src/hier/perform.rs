@@ -4,7 +4,7 @@
 use super::bytes::{self, ALIGN, Building, Bytes};
 use super::crossing::Crossing;
 use super::exchange::{Message, Parcel};
-use super::plan::Choice;
+use super::planner::Choice;
 use super::program::{Action, Item, Piece, Program};
 use crate::blocking::reduction::blocks;
 use crate::operation::buffer::{Data, Scratch};

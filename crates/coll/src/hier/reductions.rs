@@ -7,7 +7,7 @@
 //! order follows from the placement, never from who arrives when. Where blocking forms meet in the memory of a host, all forms
 //! reduce in the order of that: `ordered`.
 
-use super::plan::{Algorithm, Planner, key};
+use super::planner::{Algorithm, Planner, key};
 use super::program::{Action, Cell, Item, Piece};
 use super::tree::segments;
 use crate::operation::call::Call;

@@ -1,6 +1,6 @@
 //! Which algorithm runs between node processes: what the table of collectives says for the level `nodes`.
 
-use super::plan::Algorithm;
+use super::planner::Algorithm;
 use crate::operation::Operation;
 use crate::operation::call::Call;
 use crate::pattern::tree::{BINOMIAL, Shape};

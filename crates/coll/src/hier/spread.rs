@@ -5,14 +5,14 @@ use super::crossing::{Crossing, Part};
 use super::exchange::{Exchange, Message, Parcel, TeamKey, plain};
 use super::layout::Layout;
 use super::ordered;
-use super::plan::{self, Algorithm, Choice};
+use super::plan;
+use super::planner::{Algorithm, Choice};
 use super::program::Program;
 use super::select;
 use super::wire::{EVERYBODY, Header, Kind, OperationKey};
-use crate::operation::call::{Call, Description};
-use crate::operation::{Contribution, Operation, Root};
+use crate::operation::call::Call;
+use crate::operation::{Contribution, Operation};
 use crate::started::plan::Members;
-use crate::team::Team;
 use crate::team::selection::Selection;
 use crate::team::shared::Shared;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -90,7 +90,7 @@ pub(crate) fn join(
             let layout = layout();
             let me = layout.index(exchange.nodes().node()).expect("the caller is a member here");
             let mut board = Board::default();
-            let common = Ground::of(exchange, &layout, me);
+            let common = Ground::of(exchange.nodes(), &layout, me);
             let mut early = teams.early.remove(&key).unwrap_or_default();
             let mut announced = None;
             early.retain(|message| {
@@ -204,7 +204,7 @@ impl Spread {
 
     /// Notes where the ranks meet: [`Kind::Common`](super::wire::Kind).
     pub fn set_common(&self, token: u64) {
-        self.common.set(self.exchange, &self.layout, self.me, token);
+        self.common.set(&self.exchange.commons, &self.layout, self.me, token);
     }
 
     /// Says where the ranks meet, if it is this process that does; else takes what has been `announced`.
@@ -212,7 +212,7 @@ impl Spread {
         if let Some(token) = announced {
             self.set_common(token);
         } else if self.common.giver() == Some(self.layout.node(self.me)) {
-            let token = self.common.give(self.exchange, &self.layout);
+            let token = self.common.give(&self.exchange.commons, &self.layout);
             self.set_common(token);
             for index in (0..self.layout.len()).filter(|&index| index != self.me) {
                 let header = Header { team: self.key, key: token, ..plain(Kind::Common) };
@@ -264,25 +264,15 @@ impl Spread {
     /// Describes a member's part in an operation, which takes what `selection` says.
     pub fn part(
         &self,
-        team: &Team,
+        member: u32,
         selection: &Selection,
         members: Members,
         operation: &Operation<'_>,
     ) -> Part {
-        let member = team.rank();
-        let root = match operation.root {
-            Root::None | Root::Elsewhere => None,
-            Root::Rank(rank) => Some(members.peers(member).start + rank),
-            Root::Here => Some(member),
-        };
-        let one = [&operation.send, &operation.receive].into_iter().find_map(|buffers| buffers.whole());
-        let in_place = operation.send.is_none()
-            && matches!(operation.call, Call::Alltoall | Call::Alltoallv | Call::Alltoallw);
+        let root = members.root(member, operation.root);
+        let one = operation.one();
         let whole = one.map_or(0, |data| data.bytes());
-        // As in shared memory: only where all must have the same length.
-        let compared = if operation.operator.is_some() { whole } else { u64::from(in_place) };
-        let description = Description::new(operation.call, root, compared);
-        let contribution = Contribution::new(operation, description, root == Some(member));
+        let contribution = Contribution::new(operation, operation.describe(root), root == Some(member));
         let held = contribution.send.bytes().max(contribution.receive.bytes());
         let common = operation.operator.is_some() || operation.call == Call::Broadcast;
         let (mut algorithm, segment) = select::choose(selection, members, self.layout.len(), operation);
@@ -297,7 +287,7 @@ impl Spread {
             bytes: if common { whole } else { 0 },
             element: one.map_or(1, |data| data.datatype().size()).max(1),
             is_commutative: operation.operator.is_none_or(|operator| operator.op.is_commutative()),
-            in_place,
+            in_place: operation.is_swap(),
             is_light: held <= select::LIGHT_BYTES.min(segment),
             algorithm,
             segment,

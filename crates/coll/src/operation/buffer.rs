@@ -63,6 +63,15 @@ unsafe impl Send for Data<'_> {}
 unsafe impl Sync for Data<'_> {}
 
 impl<'a> Data<'a> {
+    /// Returns the bytes that the data takes in a slot, gaps included, or nothing if its elements do not simply follow each
+    /// other.
+    pub(crate) fn span(&self) -> Option<u64> {
+        let datatype = self.datatype();
+        let simple =
+            datatype.true_lb() >= 0 && datatype.true_lb() + datatype.true_extent() <= datatype.extent();
+        simple.then(|| self.count().saturating_mul(datatype.extent() as u64))
+    }
+
     /// Describes a buffer.
     ///
     /// # Safety

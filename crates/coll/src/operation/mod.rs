@@ -132,6 +132,27 @@ pub struct Operation<'a> {
 }
 
 impl<'a> Operation<'a> {
+    /// Returns what the rank sends, or else receives, as one piece of data, if it is one.
+    pub(crate) fn one(&self) -> Option<Data<'a>> {
+        [&self.send, &self.receive].into_iter().find_map(|buffers| buffers.whole())
+    }
+
+    /// Tells whether pieces are exchanged in place.
+    pub(crate) fn is_swap(&self) -> bool {
+        self.send.is_none() && matches!(self.call, Call::Alltoall | Call::Alltoallv | Call::Alltoallw)
+    }
+
+    /// Describes the operation to the other members, with the root as these count.
+    pub(crate) fn describe(&self, root: Option<u32>) -> Description {
+        // The length only where all must have the same: in reductions, of which one piece says it all.
+        let compared = if self.operator.is_some() {
+            self.one().map_or(0, |data| data.bytes())
+        } else {
+            u64::from(self.is_swap())
+        };
+        Description::new(self.call, root, compared)
+    }
+
     /// Describes an operation without data.
     pub fn new(call: Call) -> Self {
         Self {

@@ -1,7 +1,6 @@
 //! Starting operations that outlive their calls, whether all ranks of the communicator are on one node process or not.
 
-use crate::blocking::pieces::{self, PIECE, WHOLE};
-use crate::blocking::reduction::span;
+use crate::blocking::pieces::{self, PIECE};
 use crate::hier;
 use crate::operation::call::Call;
 use crate::operation::{Buffers, Operation};
@@ -9,6 +8,7 @@ use crate::started::nonblocking;
 use crate::started::pending::Pending;
 use crate::started::plan::Members;
 use crate::team::Team;
+use crate::team::slots::WHOLE;
 use weft_base::Result;
 
 /// A rank's part in an operation that can be started again and again (a persistent one).
@@ -55,7 +55,7 @@ impl Team {
     ) -> Option<hier::Prepared> {
         let spread = self.spread()?;
         let selection = if hints.is_empty() { self.selection() } else { self.selection_with(hints) };
-        let part = spread.part(self, selection, members, operation);
+        let part = spread.part(self.rank(), selection, members, operation);
         Some(hier::Prepared::new(spread.clone(), self.rank(), self.next_call(), part))
     }
 
@@ -105,7 +105,7 @@ impl Team {
             Call::Allgather => cuts || fits(receive, most * u64::from(self.size())),
             Call::Reduce | Call::Allreduce if pieces::fit(send.piece(0).datatype(), slots.capacity()) => true,
             Call::Alltoall => fits(send, most) && fits(receive, most),
-            _ => !call.is_reduction() || span(&send.piece(0)).is_some_and(|span| span <= most),
+            _ => !call.is_reduction() || send.piece(0).span().is_some_and(|span| span <= most),
         }
     }
 }
@@ -117,6 +117,6 @@ fn may_be_in_common(operation: &Operation<'_>) -> bool {
     match call {
         Call::Barrier | Call::Finalize | Call::Disconnect | Call::Broadcast | Call::Allgather => true,
         Call::Alltoall => !send.is_none(),
-        _ => call.is_reduction() && span(&send.piece(0)).is_some(),
+        _ => call.is_reduction() && send.piece(0).span().is_some(),
     }
 }

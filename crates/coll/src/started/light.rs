@@ -23,7 +23,7 @@ use crate::operation::buffer::{Data, Operator, Scratch};
 use crate::operation::call::{Call, Description};
 use crate::operation::mismatch::mismatch_of_started;
 use crate::operation::{Buffers, Operation, OwnedBuffers, Root};
-use crate::team::shared::Shared;
+use crate::team::grouping::Shards;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -175,7 +175,7 @@ impl Light {
     /// last to arrive.
     pub fn arrive(
         self: &Arc<Self>,
-        shared: &Shared,
+        shards: &Shards,
         rank: u32,
         operation: &Operation<'_>,
         call: Description,
@@ -209,7 +209,7 @@ impl Light {
             let all = signature.wrapping_mul(u64::from(self.size())) & (u64::MAX >> COUNT_BITS);
             let agree = now >> COUNT_BITS == all;
             if agree && let Some(operator) = operation.operator {
-                self.combine(shared, operator, value(operation).datatype(), value(operation).count());
+                self.combine(shards, operator, value(operation).datatype(), value(operation).count());
             }
             if agree && operation.call == Call::Allgather {
                 self.collect();
@@ -240,7 +240,7 @@ impl Light {
     }
 
     /// Combines all parts in the order of the blocking form.
-    fn combine(&self, shared: &Shared, operator: Operator<'_>, datatype: &Datatype, count: u64) {
+    fn combine(&self, shards: &Shards, operator: Operator<'_>, datatype: &Datatype, count: u64) {
         // SAFETY: all parts are there and of this count and datatype, by the signatures; they stay as they are.
         let data = |rank: u32| unsafe { Data::new(self.part(rank).place().cast(), count, datatype) };
         let fold = |ranks: &mut dyn Iterator<Item = u32>, result: &Data<'_>| {
@@ -257,11 +257,11 @@ impl Light {
         if count == 0 {
             return;
         }
-        if shared.members.len() == 1 || !(shared.contiguous || operator.op.is_commutative()) {
+        if !shards.combine(operator.op.is_commutative()) {
             return fold(&mut (0..self.size()).rev(), &result);
         }
         let between = Scratch::new(count, datatype);
-        for (index, shard) in shared.members.iter().rev().enumerate() {
+        for (index, shard) in shards.members.iter().rev().enumerate() {
             let ranks = &mut shard.iter().rev().copied();
             if index == 0 {
                 fold(ranks, &result);

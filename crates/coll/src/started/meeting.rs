@@ -22,7 +22,7 @@ use crate::operation::mismatch::mismatch_of_started;
 use crate::operation::{Contribution, NOBODY};
 use crate::started::plan::{Choice, Members};
 use crate::started::schedule::{Freed, Progress, Schedule};
-use crate::team::shared::Shared;
+use crate::team::grouping::Shards;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use weft_base::{Error, Result};
@@ -37,7 +37,7 @@ const LIGHT_BYTES: u64 = 32 << 10;
 pub(crate) struct Meeting {
     pub members: Members,
     /// What the ranks of the communicator share, unless there is only one.
-    pub shared: Option<Arc<Shared>>,
+    pub shards: Option<Arc<Shards>>,
     contributions: Box<[OnceLock<Arc<Contribution>>]>,
     state: Lock<State>,
     /// Grows with every change of the state that may matter to one who waits.
@@ -122,11 +122,11 @@ impl Wake {
 }
 
 impl Meeting {
-    pub fn new(members: Members, shared: Option<Arc<Shared>>) -> Self {
+    pub fn new(members: Members, shards: Option<Arc<Shards>>) -> Self {
         let size = members.size as usize;
         Self {
             members,
-            shared,
+            shards,
             contributions: (0..size).map(|_| OnceLock::new()).collect(),
             state: Lock::new(State {
                 run: None,

@@ -1,6 +1,5 @@
 //! Starting operations that outlive the call, and the blocking forms by way of [`Operation`].
 
-use crate::blocking::reduction::span;
 use crate::operation::call::{Call, Description};
 use crate::operation::{Contribution, Operation, Root};
 use crate::started::light::{Light, Stay, is_light};
@@ -38,7 +37,8 @@ impl Prepared {
 
     /// Meets the other members under a key, unless one of them has just begun the operation as one with little data.
     fn meet(&self, key: (u64, u64)) -> core::result::Result<Pending, Arc<Light>> {
-        let create = || Arc::new(Meeting::new(self.members, self.shared.clone()));
+        let create =
+            || Arc::new(Meeting::new(self.members, self.shared.as_ref().map(|shared| shared.shards.clone())));
         let meeting = match &self.shared {
             None => create(),
             Some(shared) => {
@@ -75,11 +75,6 @@ impl Prepared {
 /// How many operations may be under way before a rank that need not wait lets others of its worker go on: they would find
 /// more and more data of long ago, and none of it in a cache.
 const AHEAD: usize = 16;
-
-/// Tells whether pieces are exchanged in place.
-fn is_swap(operation: &Operation<'_>) -> bool {
-    operation.send.is_none() && matches!(operation.call, Call::Alltoall | Call::Alltoallv | Call::Alltoallw)
-}
 
 impl Team {
     /// Starts an operation; see [`Team::start`].
@@ -126,7 +121,7 @@ impl Team {
     fn join_light(&self, light: &Arc<Light>, operation: &Operation<'_>, key: (u64, u64)) -> Stay {
         let shared = self.shared();
         let (description, is_root) = self.describe(operation);
-        let (stay, is_last) = light.arrive(shared, self.rank(), operation, description, is_root);
+        let (stay, is_last) = light.arrive(&shared.shards, self.rank(), operation, description, is_root);
         if is_last {
             shared.board.lock().remove(key);
         }
@@ -137,30 +132,20 @@ impl Team {
     /// blocking form does.
     fn is_for_slots(&self, operation: &Operation<'_>) -> bool {
         let step = self.step(operation.call, self.bytes(operation));
-        let one = || [&operation.send, &operation.receive].into_iter().find_map(|buffers| buffers.whole());
         !matches!(step.algorithm, Algorithm::InPlace | Algorithm::Schedule)
             && (operation.operator.is_none()
-                || selection::is_small(step, self.size(), one().and_then(|data| span(&data))))
+                || selection::is_small(step, self.size(), operation.one().and_then(|data| data.span())))
     }
 
     /// Returns the bytes by which an operation's algorithm is chosen.
     fn bytes(&self, operation: &Operation<'_>) -> u64 {
-        let whole = [&operation.send, &operation.receive].into_iter().find_map(|buffers| buffers.whole());
-        whole.map_or(0, |data| data.bytes())
+        operation.one().map_or(0, |data| data.bytes())
     }
 
     /// Describes an operation to the other ranks, and tells whether the caller is its root.
     fn describe(&self, operation: &Operation<'_>) -> (Description, bool) {
-        let (members, member) = (self.members(), self.rank());
-        let root = match operation.root {
-            Root::None | Root::Elsewhere => None,
-            Root::Rank(rank) => Some(members.peers(member).start + rank),
-            Root::Here => Some(member),
-        };
-        let in_place = is_swap(operation);
-        // The first piece says it all in a reduction, for which alone this matters.
-        let bytes = if operation.operator.is_some() { self.bytes(operation) } else { u64::from(in_place) };
-        (Description::new(operation.call, root, bytes), root == Some(member))
+        let root = self.members().root(self.rank(), operation.root);
+        (operation.describe(root), root == Some(self.rank()))
     }
 
     /// Prepares an operation; see [`Team::prepare`]. Of ranks with different `hints` the
@@ -171,13 +156,8 @@ impl Team {
 
     fn prepare_as(&self, operation: &Operation<'_>, hints: &[(String, String)], number: u64) -> Prepared {
         let (members, member) = (self.members(), self.rank());
-        let root = match operation.root {
-            Root::None | Root::Elsewhere => None,
-            Root::Rank(rank) => Some(members.peers(member).start + rank),
-            Root::Here => Some(member),
-        };
-        let one = [&operation.send, &operation.receive].into_iter().find_map(|buffers| buffers.whole());
-        let in_place = is_swap(operation);
+        let root = members.root(member, operation.root);
+        let one = operation.one();
         let (description, is_root) = self.describe(operation);
         let selection = if hints.is_empty() { self.selection() } else { self.selection_with(hints) };
         let step = selection.step(operation.call, one.map_or(0, |data| data.bytes()));
@@ -186,8 +166,8 @@ impl Team {
             members,
             // All are one group, so the root does not matter.
             near_root: if members.are_two_groups() { root.unwrap_or(member) } else { 0 },
-            in_place,
-            is_small: selection::is_small(step, members.size, one.and_then(|data| span(&data))),
+            in_place: operation.is_swap(),
+            is_small: selection::is_small(step, members.size, one.and_then(|data| data.span())),
             segment: step.segment,
             block: step.block,
         };

@@ -153,8 +153,8 @@ impl Meeting {
         }
         let scratch = Scratch::new(range.end, like.datatype());
         let result = scratch.data(range.end);
-        let shared = self.shared.as_ref().filter(|_| !self.members.are_two_groups());
-        match shared.filter(|s| s.members.len() > 1 && (s.contiguous || operator.op.is_commutative())) {
+        let shards = self.shards.as_ref().filter(|_| !self.members.are_two_groups());
+        match shards.filter(|shards| shards.combine(operator.op.is_commutative())) {
             None => self.fold(contributors, &range, operator, &result),
             Some(shared) => {
                 let between = Scratch::new(range.end, like.datatype());

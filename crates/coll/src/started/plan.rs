@@ -1,5 +1,6 @@
 //! Plans: which schedule an operation gets.
 
+use crate::operation::Root;
 use crate::operation::call::Call;
 use crate::started::schedule::{Action, Event, Holds, Schedule, Who};
 use core::ops::Range;
@@ -42,6 +43,15 @@ impl Members {
     /// Returns the members that a member exchanges data with.
     pub fn peers(&self, member: u32) -> Range<u32> {
         self.side(1 - self.side_of(member))
+    }
+
+    /// Returns the root as the members count, from how one of them names it; nothing if it knows of none.
+    pub fn root(&self, member: u32, root: Root) -> Option<u32> {
+        match root {
+            Root::None | Root::Elsewhere => None,
+            Root::Rank(rank) => Some(self.peers(member).start + rank),
+            Root::Here => Some(member),
+        }
     }
 
     /// Returns a member's rank in its group.

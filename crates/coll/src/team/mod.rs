@@ -1,12 +1,15 @@
 //! Rounds as the operations use them.
 //!
-//! `shared` is what the ranks of a communicator share, and the registry where they find it; `selection` says which algorithm runs;
-//! `checking` shows ranks each other's arguments.
-#![allow(unsafe_code)] // Reads frames that peers have posted; each access names the rule that keeps them alive.
+//! `shared` is what the ranks of a communicator share, and the registry where they find it: `posts` that they look at, `slots` for
+//! small data, their `grouping`. `selection` says which algorithm runs; `checking` shows ranks each other's arguments.
+#![allow(unsafe_code)] // Reads loans that peers have posted; each access names the rule that keeps them alive.
 
 pub(crate) mod checking;
+pub(crate) mod grouping;
+pub(crate) mod posts;
 pub(crate) mod selection;
 pub(crate) mod shared;
+pub(crate) mod slots;
 
 use crate::hier::{self, Spread};
 use crate::operation::call::{Call, Description};
@@ -14,8 +17,10 @@ use crate::operation::mismatch::{Both, mismatch};
 use crate::rounds::counters::{Combine, DEPTH, Nothing, ring};
 use crate::started::plan::Members;
 use crate::team::checking::Counter;
+use crate::team::posts::{LINE_DATA, Lent};
 use crate::team::selection::{Chosen, Selection};
-use crate::team::shared::{LINE_DATA, Lent, Shared, Slots};
+use crate::team::shared::Shared;
+use crate::team::slots::Slots;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -23,17 +28,32 @@ use weft_base::stuck::Wait;
 use weft_base::{Error, Result};
 use weft_sched::Said;
 
+/// Where the ranks of a communicator are, and so how they meet.
+enum Ranks {
+    /// There is one, which meets nobody.
+    Alone,
+    /// All are on this node process: they meet in its memory.
+    Here(Arc<Shared>),
+    /// They are on several node processes that share memory, in which they meet: the [`Across::common`] of another team.
+    Apart(Arc<Shared>),
+    /// They are on several node processes.
+    Across(Across),
+}
+
+/// What a rank has of a communicator of several node processes.
+struct Across {
+    /// What its ranks here share.
+    spread: Arc<Spread>,
+    /// The rank among the same ranks as they meet in memory that their processes share, if they do.
+    common: OnceLock<Option<Box<Team>>>,
+}
+
 /// One rank's part in the collective operations of one communicator.
 ///
 /// At most one thread of the rank may be in a collective operation of a communicator at a time (MPI 5.0, section
 /// 11.6.2); different communicators are independent.
 pub struct Team {
-    /// None for a communicator of one rank, or of several node processes.
-    shared: Option<Arc<Shared>>,
-    /// What its ranks here share on a communicator of several node processes.
-    spread: Option<Arc<Spread>>,
-    /// The rank among the same ranks as they meet in memory that their processes share, if they do.
-    common: OnceLock<Option<Box<Team>>>,
+    ranks: Ranks,
     /// The communicator's number.
     context: u32,
     size: u32,
@@ -66,35 +86,32 @@ impl Team {
     /// Joins as [`Team::join`] does, with ranks on given workers.
     pub fn join_at(context: u32, size: u32, rank: u32, home: impl Fn(u32) -> usize) -> Self {
         assert!(rank < size);
-        let shared = (size > 1).then(|| shared::join(context, size, rank, home));
-        let shard = shared.as_ref().map_or(0, |s| s.shard_of[rank as usize] as usize);
-        let mut team = Self::with(shared, None, shard, size, rank);
+        let mut team = if size == 1 {
+            Self::with(Ranks::Alone, Selection::of(1), 0, size, rank)
+        } else {
+            let shared = shared::join(context, size, rank, home);
+            let (shard, selection) = (shared.shards.of[rank as usize] as usize, shared.selection);
+            Self::with(Ranks::Here(shared), selection, shard, size, rank)
+        };
         team.context = context;
         team
     }
 
     /// Joins a communicator of several node processes.
     pub(crate) fn over(spread: Arc<Spread>, size: u32, rank: u32) -> Self {
-        Self::with(None, Some(spread), 0, size, rank)
+        let across = Across { spread, common: OnceLock::new() };
+        Self::with(Ranks::Across(across), Selection::of(1), 0, size, rank)
     }
 
     /// Joins ranks of several processes in the memory that these share.
     fn over_common(shared: Arc<Shared>, size: u32, rank: u32) -> Self {
-        Self::with(Some(shared), None, 0, size, rank)
+        let selection = shared.selection;
+        Self::with(Ranks::Apart(shared), selection, 0, size, rank)
     }
 
-    fn with(
-        shared: Option<Arc<Shared>>,
-        spread: Option<Arc<Spread>>,
-        shard: usize,
-        size: u32,
-        rank: u32,
-    ) -> Self {
-        let selection = shared.as_ref().map_or_else(|| Selection::of(1), |s| s.selection);
+    fn with(ranks: Ranks, selection: &'static Selection, shard: usize, size: u32, rank: u32) -> Self {
         Self {
-            shared,
-            spread,
-            common: OnceLock::new(),
+            ranks,
             context: 0,
             size,
             rank,
@@ -122,23 +139,32 @@ impl Team {
     /// Returns what the ranks here share, on a communicator of several node processes.
     #[inline]
     pub(crate) fn spread(&self) -> Option<&Arc<Spread>> {
-        self.spread.as_ref()
+        match &self.ranks {
+            Ranks::Across(across) => Some(&across.spread),
+            _ => None,
+        }
     }
 
     /// Returns the rank among the same ranks as they meet in memory that their processes share. At the first time this may
     /// wait for the process that gives the memory.
     pub(crate) fn common(&self) -> Option<&Team> {
-        let spread = self.spread.as_ref().filter(|_| self.split == 0)?;
+        let Ranks::Across(Across { spread, common }) = &self.ranks else { return None };
+        if self.split != 0 {
+            return None;
+        }
         let find = || {
             let shared = spread.await_common()?;
             Some(Box::new(Self::over_common(shared, self.size, self.rank)))
         };
-        self.common.get_or_init(find).as_deref()
+        common.get_or_init(find).as_deref()
     }
 
-    /// Returns the shared state, if there are several ranks.
+    /// Returns the state that all ranks share, where they do.
     pub(crate) fn shared_by_all(&self) -> Option<&Arc<Shared>> {
-        self.shared.as_ref()
+        match &self.ranks {
+            Ranks::Here(shared) | Ranks::Apart(shared) => Some(shared),
+            Ranks::Alone | Ranks::Across(_) => None,
+        }
     }
 
     /// Divides the ranks into two groups that exchange data with each other: the first `left` ranks, and the others.
@@ -160,12 +186,13 @@ impl Team {
         self.rank
     }
 
-    /// Returns the shared state; only for communicators of several ranks.
+    /// Returns the state that all ranks share.
+    ///
+    /// # Panics
+    /// If there is one rank, or they are on several node processes: their operations never come here.
     #[inline]
     pub(crate) fn shared(&self) -> &Shared {
-        self.shared
-            .as_ref()
-            .expect("operations of one rank, or of several node processes, share nothing here")
+        self.shared_by_all().expect("ranks that meet in memory")
     }
 
     #[inline]
@@ -173,9 +200,9 @@ impl Team {
         self.shared().slots()
     }
 
-    /// Enters the next round with a call; `frame` is what peers may look at, or null.
+    /// Enters the next round with a call; `loan` is what peers may look at, or null.
     #[inline]
-    pub(crate) fn enter(&self, call: Description, frame: *mut ()) -> Round<'_> {
+    pub(crate) fn enter(&self, call: Description, loan: *mut ()) -> Round<'_> {
         let shared = self.shared();
         let number = self.round.load(Ordering::Relaxed) + 1;
         self.round.store(number, Ordering::Relaxed);
@@ -183,9 +210,9 @@ impl Team {
             self.wait_for(Wait::Entry(self.context), || self.may_enter(number));
         }
         let round = Round { team: self, shared, number, call };
-        let (my_call, my_frame) = round.words(self.rank);
+        let (my_call, my_loan) = round.words(self.rank);
         my_call.store(call.0, Ordering::Relaxed);
-        my_frame.store(frame, Ordering::Relaxed);
+        my_loan.store(loan, Ordering::Relaxed);
         round
     }
 
@@ -248,7 +275,7 @@ impl Team {
     /// Tells whether the ranks are on several processes that share memory, so that no address means anything to a peer.
     #[inline]
     pub(crate) fn are_apart(&self) -> bool {
-        self.shared().apart.is_some()
+        matches!(self.ranks, Ranks::Apart(_))
     }
 
     /// Tells whether the ranks are few enough to look at each other's lines.
@@ -268,7 +295,7 @@ impl Team {
         round.wait_complete()
     }
 
-    /// Shows `mine` to all ranks and runs `work` with everybody's frames at hand; returns when all ranks have finished
+    /// Shows `mine` to all ranks and runs `work` with everybody's loans at hand; returns when all ranks have finished
     /// theirs, so that nobody looks at `mine` any more.
     ///
     /// # Errors
@@ -284,7 +311,7 @@ impl Team {
         let round = self.enter(call, core::ptr::from_ref(mine).cast_mut().cast());
         round.arrive(call.signature(), &Nothing);
         round.wait_complete()?;
-        let result = work(&Peers { round: &round, frame: core::marker::PhantomData });
+        let result = work(&Peers { round: &round, loan: core::marker::PhantomData });
         self.close(true)?;
         result
     }
@@ -304,30 +331,29 @@ impl Team {
 
 impl Drop for Team {
     fn drop(&mut self) {
-        if let Some(shared) = &self.shared {
-            shared::leave(shared);
-        }
-        if let Some(spread) = &self.spread {
-            hier::leave(spread);
+        match &self.ranks {
+            Ranks::Alone | Ranks::Apart(_) => {}
+            Ranks::Here(shared) => shared::leave(shared),
+            Ranks::Across(across) => hier::leave(&across.spread),
         }
     }
 }
 
-/// The frames of all ranks during an exchange.
+/// The loans of all ranks during an exchange.
 pub(crate) struct Peers<'a, F> {
     round: &'a Round<'a>,
-    frame: core::marker::PhantomData<&'a F>,
+    loan: core::marker::PhantomData<&'a F>,
 }
 
 impl<F: Sync> Peers<'_, F> {
-    /// Returns a rank's frame.
+    /// Returns a rank's loan.
     #[inline]
     pub fn get(&self, rank: u32) -> &F {
-        let frame = self.round.frame(rank).cast::<F>();
-        // SAFETY: the round is complete and its signatures agree, so every rank has posted a frame of this call's type;
+        let loan = self.round.loan(rank).cast::<F>();
+        // SAFETY: the round is complete and its signatures agree, so every rank has posted a loan of this call's type;
         // it stays borrowed by its owner's `exchange` until all ranks have arrived in the closing round, which this
         // rank enters only after the borrow of `self` has ended.
-        unsafe { &*frame }
+        unsafe { &*loan }
     }
 }
 
@@ -485,7 +511,7 @@ impl Round<'_> {
                 self.check_whole(is_known)?;
             }
         }
-        // The root may have published in another call, whose data and frame mean something else.
+        // The root may have published in another call, whose data and loan mean something else.
         let posted = self.call(root);
         if published() && posted.same_call(self.call) { Ok(posted) } else { Err(self.mismatch()) }
     }
@@ -506,11 +532,11 @@ impl Round<'_> {
         match &self.shared.lines {
             None => {
                 let post = self.shared.post(rank);
-                (&post.call[self.ring()], &post.frame[self.ring()])
+                (&post.call[self.ring()], &post.loan[self.ring()])
             }
             Some(lines) => {
                 let post = lines.post(rank, self.number);
-                (&post.call, &post.frame)
+                (&post.call, &post.loan)
             }
         }
     }
@@ -523,14 +549,14 @@ impl Round<'_> {
         Some(lines.post(rank, self.number).data())
     }
 
-    /// Returns the address of a rank's frame, null if its data is in its slot. Valid once the rank's arrival or
+    /// Returns the address of a rank's loan, null if its data is in its slot. Valid once the rank's arrival or
     /// publication has been seen.
     #[inline]
-    pub fn frame(&self, rank: u32) -> *mut () {
+    pub fn loan(&self, rank: u32) -> *mut () {
         self.words(rank).1.load(Ordering::Relaxed)
     }
 
-    /// Returns a rank's call. Valid as for [`Round::frame`].
+    /// Returns a rank's call. Valid as for [`Round::loan`].
     #[inline]
     pub fn call(&self, rank: u32) -> Description {
         Description(self.words(rank).0.load(Ordering::Relaxed))

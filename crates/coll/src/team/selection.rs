@@ -6,13 +6,12 @@
 //! (MPI 5.0, section 7.4.4), so nobody loses by that, and hints that differ cannot make ranks choose differently.
 #![allow(unsafe_code)] // A team points to a selection, which is never freed.
 
-use crate::blocking::pieces::WHOLE;
-use crate::blocking::reduction::span;
 use crate::operation::Operation;
 use crate::operation::buffer::Data;
 use crate::operation::call::Call;
 use crate::team::Team;
-use crate::team::shared;
+use crate::team::slots::Slots as Memory;
+use crate::team::slots::WHOLE;
 use collectives::Algorithm::{InPlace, Schedule, Slots};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::OnceLock;
@@ -291,7 +290,7 @@ pub(crate) fn contribution(team: &Team, call: Call, bytes: u64) -> Algorithm {
 /// Returns how ranks reduce what they contribute.
 #[inline]
 pub(crate) fn reduction(team: &Team, call: Call, send: &Data<'_>) -> Algorithm {
-    span(send).map_or(Algorithm::InPlace, |span| {
+    send.span().map_or(Algorithm::InPlace, |span| {
         let step = team.step(call, send.bytes());
         let room = team.slots().capacity();
         let room = if team.are_apart() { room.min(WHOLE as usize) } else { room };
@@ -302,8 +301,7 @@ pub(crate) fn reduction(team: &Team, call: Call, send: &Data<'_>) -> Algorithm {
 /// Tells whether a reduction among `size` ranks whose data takes `span` bytes in a slot, if it can be in one, is done in
 /// one step: when the blocking form goes through slots, so that both give the same result.
 pub(crate) fn is_small(step: Step, size: u32, span: Option<u64>) -> bool {
-    step.algorithm != InPlace
-        && span.is_some_and(|span| span <= shared::Slots::capacity_for(size as usize) as u64)
+    step.algorithm != InPlace && span.is_some_and(|span| span <= Memory::capacity_for(size as usize) as u64)
 }
 
 #[cfg(test)]

@@ -1,120 +1,28 @@
 //! What the ranks of a communicator share, and the registry where they find it.
-#![allow(unsafe_code)] // Slots and loans: memory that several ranks write and read, ordered by the rounds or an offer.
 
 use crate::hier::Apart;
-use crate::rounds::aside::Aside;
-use crate::rounds::counters::{Counters, DEPTH, Words, ring};
+use crate::rounds::counters::{Counters, DEPTH, Words};
 use crate::rounds::lines::{FEW, Line, Lines};
-use crate::rounds::offer::Offer;
 use crate::started::light::{Light, Pool};
 use crate::started::meeting::Meeting;
 use crate::started::plan::{self, Choice};
 use crate::started::schedule::Schedule;
+use crate::team::grouping::{Groups, Shards};
+use crate::team::posts::{Lent, LinePost, Post};
 use crate::team::selection::{Change, Selection};
-use core::cell::UnsafeCell;
-use core::ptr::NonNull;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use crate::team::slots::Slots;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 use weft_sched::WaitSet;
 use weft_sync::{CachePadded, Lock, Passing, Place};
-
-/// What a rank tells the others about its part in the rounds under way.
-#[derive(Default)]
-#[repr(align(64))]
-pub(crate) struct Post {
-    /// The call, as a `Description`.
-    pub call: [AtomicU64; DEPTH],
-    /// The address of the rank's `Frame`, or null when its data is in its slot.
-    pub frame: [AtomicPtr<()>; DEPTH],
-}
-
-/// What a rank of few tells the others about its part in a round: one line, with whatever small data fits.
-#[derive(Default)]
-#[repr(C)]
-pub(crate) struct LinePost {
-    /// The call, as a `Description`.
-    pub call: AtomicU64,
-    /// The address of the rank's `Frame`, or null.
-    pub frame: AtomicPtr<()>,
-    /// What all ranks' calls have in common.
-    pub signature: AtomicU64,
-    data: UnsafeCell<[u64; LINE_DATA / 8]>,
-}
-
-/// The bytes of data that fit in a line.
-pub(crate) const LINE_DATA: usize = 32;
-
-// SAFETY: the data is plain memory; accesses go through raw pointers under the rules of the lines.
-unsafe impl Sync for LinePost {}
-
-impl LinePost {
-    /// Returns the place of small data, aligned to 16 bytes.
-    #[inline]
-    pub fn data(&self) -> *mut u8 {
-        self.data.get().cast()
-    }
-}
-
-// With the word before it, a post takes a cache line, and its data is aligned as slots are.
-const _: () = assert!(size_of::<LinePost>() == 56 && core::mem::offset_of!(LinePost, data) == 24);
-
-/// What the root of a large broadcast lends to its readers.
-#[derive(Default)]
-pub(crate) struct Lent {
-    pub offer: Offer,
-    /// The copy for late readers, if there is one.
-    aside: AtomicPtr<Aside>,
-}
-
-impl Lent {
-    /// Begins a loan. Only for the root, before it publishes.
-    pub fn open(&self) {
-        // A copy is left over if some rank was in another call.
-        self.free();
-        self.offer.open();
-    }
-
-    /// Puts a copy in place. Only for the root, before it says so.
-    pub fn put(&self, aside: Option<Aside>) {
-        let aside = aside.map_or(core::ptr::null_mut(), |aside| Box::into_raw(Box::new(aside)));
-        self.aside.store(aside, Ordering::Release);
-    }
-
-    /// Returns the copy. Only for readers that were sent to it and have not ended their reading.
-    pub fn aside(&self) -> Option<&Aside> {
-        // SAFETY: the offer says when the copy is freed: when no reader is left.
-        unsafe { self.aside.load(Ordering::Acquire).as_ref() }
-    }
-
-    /// Frees the copy. Only for whom the offer tells to, or who has the loan to itself.
-    pub fn free(&self) {
-        let aside = self.aside.swap(core::ptr::null_mut(), Ordering::AcqRel);
-        if !aside.is_null() {
-            // SAFETY: it came from a box, and the swap hands it out once.
-            drop(unsafe { Box::from_raw(aside) });
-        }
-    }
-}
-
-impl Drop for Lent {
-    fn drop(&mut self) {
-        self.free();
-    }
-}
 
 /// A communicator's shared state. The parts that hold data are allocated when first used; untouched pages of them cost
 /// nothing.
 pub(crate) struct Shared {
     pub context: u32,
     pub size: u32,
-    /// The shard of each rank.
-    pub shard_of: Box<[u32]>,
-    /// The ranks of each shard in rank order; shards are ordered by their first rank.
-    pub members: Box<[Box<[u32]>]>,
-    /// Whether each shard is a range of ranks, so that combining shard by shard keeps rank order.
-    pub contiguous: bool,
+    pub shards: Arc<Shards>,
     /// The order of combination where ranks are on several processes.
     pub groups: Groups,
     pub counters: Counters,
@@ -148,41 +56,6 @@ pub(crate) struct Shared {
     pub apart: Option<Arc<Apart>>,
 }
 
-/// In which order ranks of several processes are combined: those of each group, then the groups, each from the last to the first.
-/// So what a process can reduce by itself, where data goes in messages, is reduced first here, too (`hier::ordered`).
-#[derive(Default)]
-pub(crate) struct Groups {
-    /// The ranks of each process; processes are ordered by their first rank.
-    by_process: Vec<Vec<u32>>,
-    /// Runs of consecutive ranks of one process.
-    by_run: Vec<Vec<u32>>,
-}
-
-impl Groups {
-    /// Groups ranks, of which `home` gives the process.
-    pub fn new(size: u32, home: impl Fn(u32) -> u32) -> Self {
-        let mut found: Vec<(u32, Vec<u32>)> = Vec::new();
-        let mut by_run: Vec<Vec<u32>> = Vec::new();
-        for rank in 0..size {
-            match by_run.last_mut() {
-                Some(run) if home(run[0]) == home(rank) => run.push(rank),
-                _ => by_run.push(vec![rank]),
-            }
-            match found.iter_mut().find(|(process, _)| *process == home(rank)) {
-                Some((_, ranks)) => ranks.push(rank),
-                None => found.push((home(rank), vec![rank])),
-            }
-        }
-        Self { by_process: found.into_iter().map(|(_, ranks)| ranks).collect(), by_run }
-    }
-
-    /// Returns the groups, unless all are combined in rank order.
-    pub fn of(&self, is_commutative: bool) -> Option<&[Vec<u32>]> {
-        let groups = if is_commutative { &self.by_process } else { &self.by_run };
-        groups.iter().any(|group| group.len() > 1).then_some(&groups[..])
-    }
-}
-
 /// The parts of a state that all ranks see, in memory that several processes share.
 pub(crate) struct Common {
     pub words: &'static Words,
@@ -196,35 +69,16 @@ pub(crate) struct Common {
 impl Shared {
     /// Creates the state for ranks with the given home workers.
     pub fn new(context: u32, homes: &[usize]) -> Self {
-        let size = homes.len();
-        let mut order: Vec<usize> = Vec::new();
-        let mut shard_of: Vec<u32> = Vec::with_capacity(size);
-        for home in homes {
-            let shard = order.iter().position(|h| h == home).unwrap_or_else(|| {
-                order.push(*home);
-                order.len() - 1
-            });
-            shard_of.push(shard as u32);
-        }
-        // Few ranks per worker: one counter for all is less work than two levels.
-        if order.len() * 4 > size {
-            shard_of.fill(0);
-            order.truncate(1);
-        }
-        let mut members = vec![Vec::new(); order.len()];
-        for (rank, &shard) in shard_of.iter().enumerate() {
-            members[shard as usize].push(rank as u32);
-        }
-        let populations: Vec<u32> = members.iter().map(|m| m.len() as u32).collect();
+        let shards = Shards::new(homes);
+        let size = homes.len() as u32;
+        let populations: Vec<u32> = shards.members.iter().map(|m| m.len() as u32).collect();
         Self {
             context,
-            size: size as u32,
-            contiguous: shard_of.is_sorted(),
+            size,
+            shards: Arc::new(shards),
             groups: Groups::default(),
-            shard_of: shard_of.into(),
-            members: members.into_iter().map(Vec::into_boxed_slice).collect(),
             counters: Counters::new(&populations),
-            lines: (size as u32 <= FEW).then(|| Lines::new(size as u32, LinePost::default)),
+            lines: (size <= FEW).then(|| Lines::new(size, LinePost::default)),
             published: Place::from(Box::default()),
             lent: core::array::from_fn(|_| CachePadded::default()),
             waiting: WaitSet::default(),
@@ -232,7 +86,7 @@ impl Shared {
             board: Lock::default(),
             lights: Arc::default(),
             schedules: Lock::default(),
-            selection: Selection::of(size as u32),
+            selection: Selection::of(size),
             passing: Lock::default(),
             changes: Lock::default(),
             shown: crate::team::checking::Board::default(),
@@ -297,7 +151,7 @@ impl Shared {
     /// Returns the slots.
     #[inline]
     pub fn slots(&self) -> &Slots {
-        self.slots.get_or_init(|| Slots::new(self.size as usize, self.members.len()))
+        self.slots.get_or_init(|| Slots::new(self.size as usize, self.shards.members.len()))
     }
 }
 
@@ -336,138 +190,6 @@ impl Board {
 
 /// How many schedules a communicator remembers.
 const SCHEDULES: usize = 8;
-
-/// Memory for small data, once per ring index: a slot per rank, then one per shard, then one for the result.
-///
-/// How the ranks' area is divided is the operation's business (all ranks choose the same stride, or only the root
-/// writes). The rules of the rounds say who may touch what when.
-pub(crate) struct Slots {
-    memory: NonNull<u8>,
-    /// Of the allocation, if the memory is the slots' own.
-    layout: Option<Layout>,
-    /// Bytes per slot.
-    slot: usize,
-    /// Slots per ring index.
-    count: usize,
-    size: usize,
-    crowded: bool,
-}
-
-// SAFETY: plain memory without interior references; accesses go through raw pointers under the rules of the rounds.
-unsafe impl Send for Slots {}
-// SAFETY: what it gives out is an address; who reads or writes there, and when, is what the rounds decide.
-unsafe impl Sync for Slots {}
-
-/// From how many bytes on data is put elsewhere each time, and at multiples of what.
-const TURNING: usize = 1 << 10;
-const PAGE: usize = 4 << 10;
-
-/// The alignment of slots: that of the most aligned predefined type.
-const ALIGN: usize = 16;
-
-impl Slots {
-    fn new(size: usize, shards: usize) -> Self {
-        let slot = Self::capacity_for(size);
-        let count = size + shards + 1;
-        let layout = Layout::from_size_align(DEPTH * count * slot, 128).expect("within the address space");
-        // SAFETY: the layout's size is not zero.
-        let memory = unsafe { alloc_zeroed(layout) };
-        let Some(memory) = NonNull::new(memory) else { handle_alloc_error(layout) };
-        Self { memory, layout: Some(layout), slot, count, size, crowded: size >= 4 * shards }
-    }
-
-    /// Makes slots of `slot` bytes, a multiple of 128, for each of `size` ranks in memory that lies elsewhere.
-    ///
-    /// # Safety
-    /// There are [`Slots::bytes`] bytes, aligned to 128, which live for ever and are used by such slots only.
-    pub unsafe fn at(memory: NonNull<u8>, size: usize, slot: usize) -> Self {
-        Self { memory, layout: None, slot, count: size + 2, size, crowded: false }
-    }
-
-    /// Returns the size of the memory that [`Slots::at`] needs.
-    pub fn bytes(size: usize, slot: usize) -> usize {
-        DEPTH * (size + 2) * slot
-    }
-
-    /// Returns how many bytes each of `size` ranks can place.
-    pub fn capacity_for(size: usize) -> usize {
-        ((32 << 10) / size).clamp(256, 2048) & !127
-    }
-
-    /// Returns how many bytes a rank can place.
-    pub fn capacity(&self) -> usize {
-        self.slot
-    }
-
-    /// Returns how many bytes a single rank can place when no other does.
-    pub fn total(&self) -> usize {
-        self.slot * self.size
-    }
-
-    /// Returns the distance between ranks' slots of `bytes` (at most [`Slots::capacity`]): packed where ranks take
-    /// turns on a worker, a cache line pair each where they run at once.
-    pub fn stride(&self, bytes: usize) -> usize {
-        let unit = if self.crowded { ALIGN } else { 128 };
-        bytes.max(1).next_multiple_of(unit).min(self.slot)
-    }
-
-    /// Returns where a rank puts `bytes` bytes (at most [`Slots::capacity`]) in a round, where there is room to put them
-    /// elsewhere each time; see [`Slots::spot_for_all`].
-    pub fn spot(&self, round: u64, rank: u32, bytes: usize) -> Option<*mut u8> {
-        let shift = Self::shift(round, bytes, self.slot)?;
-        // SAFETY: within the rank's slot.
-        self.is_roomy().then(|| unsafe { self.area(ring(round)).add(rank as usize * self.slot + shift) })
-    }
-
-    /// Returns where a root puts `bytes` bytes (at most [`Slots::total`]) for all.
-    ///
-    /// Elsewhere each time where there is room: a line that the reader's cache holds since the last time, or that has just
-    /// been written and is still in the writer's, costs several times as much as one that neither has.
-    pub fn spot_for_all(&self, round: u64, bytes: usize) -> *mut u8 {
-        let shift = Self::shift(round, bytes, self.total()).filter(|_| self.is_roomy()).unwrap_or(0);
-        // SAFETY: within the ranks' slots.
-        unsafe { self.area(ring(round)).add(shift) }
-    }
-
-    /// Tells whether there is room to put data elsewhere each time: among few ranks that are apart.
-    fn is_roomy(&self) -> bool {
-        self.layout.is_none() && self.size <= FEW as usize
-    }
-
-    fn shift(round: u64, bytes: usize, room: usize) -> Option<usize> {
-        let unit = bytes.next_multiple_of(PAGE);
-        (bytes >= TURNING && unit <= room).then(|| (round / DEPTH as u64) as usize % (room / unit) * unit)
-    }
-
-    /// Returns the ranks' area of a ring index.
-    pub fn area(&self, ring: usize) -> *mut u8 {
-        assert!(ring < DEPTH);
-        // SAFETY: in bounds of the allocation, by its size.
-        unsafe { self.memory.as_ptr().add(ring * self.count * self.slot) }
-    }
-
-    /// Returns the slot of a shard.
-    pub fn shard(&self, ring: usize, shard: usize) -> *mut u8 {
-        assert!(self.size + shard < self.count - 1);
-        // SAFETY: in bounds, as asserted.
-        unsafe { self.area(ring).add((self.size + shard) * self.slot) }
-    }
-
-    /// Returns the slot of the result.
-    pub fn result(&self, ring: usize) -> *mut u8 {
-        // SAFETY: the last slot of the ring index.
-        unsafe { self.area(ring).add((self.count - 1) * self.slot) }
-    }
-}
-
-impl Drop for Slots {
-    fn drop(&mut self) {
-        if let Some(layout) = self.layout {
-            // SAFETY: allocated in `new` with this layout.
-            unsafe { dealloc(self.memory.as_ptr(), layout) }
-        }
-    }
-}
 
 /// An entry stays until every rank has joined, and holds the state meanwhile: data of a root that has already left must
 /// be there for those who come late.
@@ -518,8 +240,6 @@ pub(crate) fn leave(shared: &Arc<Shared>) {
     }
 }
 
-const _: () = assert!(size_of::<Post>() == 64);
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -530,22 +250,6 @@ mod tests {
 
     fn enter(shared: &Shared) {
         shared.lines.as_ref().expect("few ranks").say(0, 1);
-    }
-
-    #[test]
-    fn ranks_are_grouped_by_process_and_in_runs_where_order_matters() {
-        let alone = Groups::new(4, |rank| rank);
-        assert!(alone.of(true).is_none() && alone.of(false).is_none());
-        let pairs = Groups::new(5, |rank| rank / 2);
-        assert_eq!(pairs.of(true), Some(&[vec![0, 1], vec![2, 3], vec![4]][..]));
-        assert_eq!(pairs.of(false), pairs.of(true));
-        let turns = Groups::new(4, |rank| rank % 2);
-        assert_eq!(turns.of(true), Some(&[vec![0, 2], vec![1, 3]][..]));
-        assert_eq!(turns.of(false), None);
-        assert_eq!(
-            Groups::new(4, |rank| [0, 1, 1, 0][rank as usize]).of(false),
-            Some(&[vec![0], vec![1, 2], vec![3]][..])
-        );
     }
 
     #[test]

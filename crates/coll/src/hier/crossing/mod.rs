@@ -27,7 +27,7 @@ pub(crate) use pending::Pending;
 use super::bytes::Bytes;
 use super::exchange::Message;
 use super::loss::unreachable_peer;
-use super::plan::{self, Choice};
+use super::planner::{self, Choice};
 use super::program::{Program, Run};
 use super::spread::Spread;
 use super::wire::{EVERYBODY, OperationKey};
@@ -285,10 +285,10 @@ impl Crossing {
         let spread = &self.spread;
         let program = match self.key.member {
             EVERYBODY => spread.program(&part.choice),
-            member => Arc::new(super::neighbors::program(spread, member, &part.contribution)),
+            member => Arc::new(super::neighbors::program(&spread.layout, member, &part.contribution)),
         };
         let members = match self.key.member {
-            EVERYBODY => plan::participants(&spread.layout, spread.me, &part.choice),
+            EVERYBODY => planner::participants(&spread.layout, spread.me, &part.choice),
             member => vec![member],
         };
         let cells = (0..program.cell_count()).map(|_| OnceLock::new()).collect();
