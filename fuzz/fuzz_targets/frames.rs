@@ -1,8 +1,8 @@
-//! Whatever a peer sends as a header of a message between ranks is a frame, which is written as it was read, or refused.
+//! Whatever a peer sends as a header is a frame, which is written as it was read, or refused.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weft_p2p::remote::frame::Frame;
+use weft_post::header::Frame;
 
 fuzz_target!(|header: &[u8]| {
     if let Ok((frame, credit)) = Frame::decode(header) {

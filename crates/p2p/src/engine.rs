@@ -46,7 +46,7 @@ use weft_local::{Header, PAYLOAD};
 use weft_sched::Thread;
 use weft_sync::facade::pause;
 use weft_sync::{LockGuard, Section};
-use weft_transport::{Channel, Node, Nodes};
+use weft_transport::{Channel, Nodes};
 
 /// Bounds of the protocols, the same for all ranks of a job.
 #[derive(Clone, Copy, Debug)]
@@ -171,12 +171,6 @@ impl Engine {
     /// Tells whether a node process of this job is lost, which ends the job.
     pub fn has_lost_others(&self) -> bool {
         self.remote().is_some_and(Remote::has_lost_own)
-    }
-
-    fn give_back(&self, node: Node, bytes: u64) {
-        if let Some(remote) = self.remote() {
-            remote.give_back(node, bytes);
-        }
     }
 
     #[inline(never)]

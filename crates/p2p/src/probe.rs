@@ -106,7 +106,7 @@ impl Engine {
                 break Ok(found);
             }
             if self.is_in_vain(pattern) {
-                break Err(crate::remote::lost());
+                break Err(crate::operation::lost());
             }
             me.park(thread);
         };

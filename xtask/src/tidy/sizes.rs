@@ -11,14 +11,7 @@ const LONGEST: usize = 1000;
 const USUAL: usize = 700;
 
 /// Files that are still longer than usual. This table may only shrink.
-const LONG: &[&str] = &[
-    "crates/p2p/src/engine.rs",
-    "crates/p2p/src/operation/mod.rs",
-    "crates/p2p/src/remote/mod.rs",
-    "crates/p2p/src/requests/mod.rs",
-    "crates/p2p/tests/nodes.rs",
-    "crates/p2p/tests/stress.rs",
-];
+const LONG: &[&str] = &["crates/p2p/src/engine.rs"];
 
 /// How many entries a folder of sources may have.
 const ENTRIES: usize = 20;

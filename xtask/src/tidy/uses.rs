@@ -25,7 +25,7 @@ const USES: &[(&str, &[&str])] = &[
     ("door", &["sys", "sync", "base", "machine", "handshake", "sched"]),
     ("local", &["sys", "sync", "base", "machine", "transport", "door"]),
     ("fabric", &["sync", "base", "sched", "transport", "net-tcp", "local"]),
-    ("p2p", &["sys", "sync", "base", "datatype", "sched", "transport", "local"]),
+    ("p2p", &["sys", "sync", "base", "datatype", "sched", "transport", "local", "post"]),
     ("coll", &["sys", "sync", "base", "machine", "datatype", "op", "sched", "transport", "post"]),
     (
         "mpi",

@@ -4,7 +4,7 @@
 //! come. One that comes before its operation has begun here waits in a mailbox.
 //!
 //! # What may come early
-//! Small data comes at once, up to [`Limits::credit`] bytes per peer that have not been used here; all other data is offered, and
+//! Small data comes at once, up to [`Limits::there`] bytes per peer that have not been used here; all other data is offered, and
 //! fetched when the operation has begun. So a node process holds a bounded number of bytes for operations it has not begun.
 //!
 //! # Who must be here
@@ -23,12 +23,14 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock};
-use weft_post::{Arrival, Client, Credit, Data, Limits, Offer, Post, Room};
+use weft_post::{
+    Client, Costs, Credit, Data, Limits, Never, Nonsense, Offer, Place, Post, Reception, Room, Words,
+};
 use weft_sync::{Growing, Lock};
 use weft_transport::{Arriving, Channel, Device, Handler, Node, Nodes, Placement, Refusal};
 
 /// How many bytes a node process may have sent to another beyond what that has used, and how many it may have lent.
-const LIMITS: Limits = Limits { credit: 1 << 20, lent: 1 << 20 };
+const LIMITS: Limits = Limits { there: 1 << 20, here: 1 << 20, lent: 1 << 20, short: u64::MAX, note: 0 };
 
 /// The number of a communicator and of its members' places.
 pub(crate) type TeamKey = (u32, u32);
@@ -66,8 +68,8 @@ pub struct Awaited {
 
 // SAFETY: nobody changes bytes, and they stay where they are as long as a value that shares them is there.
 unsafe impl Data for Bytes {
-    fn address(&self) -> *const u8 {
-        Self::address(self)
+    fn place(&self) -> Place {
+        Place::Block(Self::address(self).cast_mut())
     }
 
     fn bytes(&self) -> u64 {
@@ -77,8 +79,8 @@ unsafe impl Data for Bytes {
 
 // SAFETY: the memory is the value's alone, on the heap, and stays as long as that.
 unsafe impl Room for Building {
-    fn address(&mut self) -> *mut u8 {
-        Self::address(self)
+    fn place(&mut self) -> Place {
+        Place::Block(Self::address(self))
     }
 
     fn bytes(&self) -> u64 {
@@ -88,8 +90,8 @@ unsafe impl Room for Building {
 
 // SAFETY: as its memory does.
 unsafe impl Room for Awaited {
-    fn address(&mut self) -> *mut u8 {
-        self.building.address()
+    fn place(&mut self) -> Place {
+        Place::Block(self.building.address())
     }
 
     fn bytes(&self) -> u64 {
@@ -138,7 +140,7 @@ impl Exchange {
     pub fn serve(nodes: &'static Nodes, host_of: impl Fn(Node) -> u32) -> &'static Self {
         let count = nodes.device().nodes();
         let exchange = Box::leak(Box::new(Self {
-            post: Post::new(nodes, Channel::COLLECTIVE, LIMITS),
+            post: Post::new(nodes, Channel::COLLECTIVE, 1, |_| LIMITS),
             hosts: (0..count).map(host_of).collect(),
             teams: Lock::default(),
             restless: Lock::default(),
@@ -237,17 +239,17 @@ impl Exchange {
             self.deliver(Message { from: to, header, parcel });
             return true;
         }
-        self.post.send(self, to, &header.encode(), data, Then(crossing.clone(), step))
+        self.post.send(self, to, header.encode(), data, Then(crossing.clone(), step))
     }
 
     /// Sends a header.
     pub(crate) fn tell(&self, to: Node, header: Header) {
-        self.post.tell(self, to, &header.encode(), None);
+        self.post.tell(self, to, header.encode(), None);
     }
 
     /// Sends a header with data that costs no credit.
     pub(super) fn show(&self, to: Node, header: Header, data: &[u8]) {
-        self.post.tell(self, to, &header.encode(), Some(data.into()));
+        self.post.tell(self, to, header.encode(), Some(data.into()));
     }
 
     /// Notes that data which has come has been used.
@@ -337,22 +339,51 @@ impl Client for Exchange {
     type Room = Awaited;
     type Then = Then;
 
-    fn arrive(&self, from: Node, header: &[u8], arrival: Arrival<'_>) {
-        let Some(header) = Header::decode(header) else { return };
-        let data = if let Arrival::Short(data, _) = arrival { data } else { &[] };
+    type Aside = Never;
+    type Sections = ();
+
+    const TELLS: bool = true;
+    // An operation's messages without data are as many as its steps.
+    const EMPTY_COSTS: bool = false;
+
+    fn arrive(
+        &self,
+        from: Node,
+        header: Words<'_>,
+        data: &[u8],
+        costs: Costs<'_, Self>,
+    ) -> Result<Reception, Nonsense> {
+        let header = Header::decode(header).ok_or(Nonsense("a header of no operation"))?;
         let parcel = match header.kind {
-            Kind::Data => match arrival {
-                Arrival::Short(data, credit) => Parcel::Here(data.into(), credit),
-                Arrival::Offer(offer) => Parcel::Offer(offer),
-            },
-            Kind::Abort => Parcel::Abort,
-            Kind::Common => Parcel::Common(header.key),
-            Kind::Note => return self.notes.get().into_iter().for_each(|take| take(header.key)),
-            Kind::Shown => return self.take_shown(from, &header, data),
-            Kind::Ask => return self.answer(from, header.key),
-            Kind::Answer => return self.take_answer(header.key),
+            Kind::Data => Some(Parcel::Here(data.into(), costs.credit())),
+            Kind::Abort => Some(Parcel::Abort),
+            Kind::Common => Some(Parcel::Common(header.key)),
+            Kind::Note => {
+                self.notes.get().into_iter().for_each(|take| take(header.key));
+                None
+            }
+            Kind::Shown => {
+                self.take_shown(from, &header, data);
+                None
+            }
+            Kind::Ask => {
+                self.answer(from, header.key);
+                None
+            }
+            Kind::Answer => {
+                self.take_answer(header.key);
+                None
+            }
         };
-        self.deliver(Message { from, header, parcel });
+        parcel.into_iter().for_each(|parcel| self.deliver(Message { from, header, parcel }));
+        Ok(Reception::Taken)
+    }
+
+    fn offered(&self, from: Node, header: Words<'_>, offer: Offer, _note: &[u8]) -> Result<(), Nonsense> {
+        let header = Header::decode(header).filter(|header| header.kind == Kind::Data);
+        let header = header.ok_or(Nonsense("an offer of no operation"))?;
+        self.deliver(Message { from, header, parcel: Parcel::Offer(offer) });
+        Ok(())
     }
 
     fn sent(&self, Then(crossing, step): Then) {
@@ -377,8 +408,8 @@ impl Handler for Exchange {
         self.post.arrive(self, &message)
     }
 
-    fn placed(&self, _from: Node, _channel: Channel, token: u64) {
-        self.post.placed(self, token);
+    fn placed(&self, from: Node, _channel: Channel, token: u64) {
+        self.post.placed(self, from, token);
     }
 
     fn sent(&self, _to: Node, _channel: Channel, token: u64) {
@@ -386,7 +417,7 @@ impl Handler for Exchange {
     }
 
     fn joined(&self, begin: Node, hosts: &[u32]) {
-        self.post.join(begin, hosts.len() as u32);
+        self.post.join(begin, hosts.len() as u32, &LIMITS);
         hosts.iter().for_each(|&host| _ = self.hosts.push(host));
     }
 

@@ -1,6 +1,6 @@
 //! The headers of messages between node processes.
 
-use weft_post::MOST_HEADER;
+use weft_post::{MOST_WORDS, Words};
 
 /// What a message is for.
 #[repr(u8)]
@@ -63,18 +63,12 @@ pub(crate) struct Header {
 
 /// How many words follow the kind.
 const WORDS: usize = 5;
-/// What precedes them: the kind, and zeros.
-const FIRST: usize = 4;
-/// The length of a header.
-pub(crate) const LENGTH: usize = FIRST + 8 * WORDS;
 
-const _: () = assert!(LENGTH <= MOST_HEADER);
+const _: () = assert!(WORDS <= MOST_WORDS);
 
 impl Header {
     /// Writes it.
-    pub fn encode(&self) -> [u8; LENGTH] {
-        let mut out = [0; LENGTH];
-        out[0] = self.kind as u8;
+    pub fn encode(&self) -> weft_post::Header {
         let words: [u64; WORDS] = [
             self.key,
             u64::from(self.team.0) | u64::from(self.team.1) << 32,
@@ -82,29 +76,20 @@ impl Header {
             u64::from(self.operation.start) | u64::from(self.operation.member) << 32,
             u64::from(self.call) | u64::from(self.shape) << 32,
         ];
-        for (place, word) in out[FIRST..].chunks_exact_mut(8).zip(words) {
-            place.copy_from_slice(&word.to_le_bytes());
-        }
-        out
+        weft_post::Header::new(self.kind as u32, &words)
     }
 
     /// Reads one. Returns nothing if it is none.
-    pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let bytes: &[u8; LENGTH] = bytes.try_into().ok()?;
-        let word =
-            |index: usize| u64::from_le_bytes(core::array::from_fn(|byte| bytes[FIRST + 8 * index + byte]));
-        let kind = Kind::ALL.into_iter().find(|&kind| [kind as u8, 0, 0, 0] == bytes[..FIRST])?;
+    pub fn decode(header: Words<'_>) -> Option<Self> {
+        let [key, team, number, operation, call] = header.rest::<WORDS>()?;
+        let kind = Kind::ALL.into_iter().find(|&kind| kind as u32 == header.first)?;
         Some(Self {
             kind,
-            key: word(0),
-            team: (word(1) as u32, (word(1) >> 32) as u32),
-            operation: OperationKey {
-                number: word(2),
-                start: word(3) as u32,
-                member: (word(3) >> 32) as u32,
-            },
-            call: word(4) as u32,
-            shape: (word(4) >> 32) as u32,
+            key,
+            team: (team as u32, (team >> 32) as u32),
+            operation: OperationKey { number, start: operation as u32, member: (operation >> 32) as u32 },
+            call: call as u32,
+            shape: (call >> 32) as u32,
         })
     }
 }
@@ -124,9 +109,12 @@ mod tests {
                 call: 9,
                 shape: 10,
             };
-            assert_eq!(Header::decode(&header.encode()), Some(header));
+            assert_eq!(Header::decode(header.encode().words()), Some(header));
         }
-        assert_eq!(Header::decode(&[0; LENGTH]), None);
-        assert_eq!(Header::decode(&[1; 7]), None);
+        let none = [(0, WORDS), (1, WORDS - 1), (1, WORDS + 1), (8, WORDS)];
+        for (kind, words) in none {
+            let header = weft_post::Header::new(kind, &vec![0; words]);
+            assert_eq!(Header::decode(header.words()), None, "kind {kind}, {words} words");
+        }
     }
 }

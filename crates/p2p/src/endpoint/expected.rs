@@ -42,13 +42,13 @@ pub(crate) enum Look {
 impl Endpoint {
     /// Takes the receive that the calling thread itself waits in, if a message of this envelope is for it. The caller delivers
     /// and completes it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_expected(&self, envelope: &Envelope) -> Option<Reference> {
         self.take_expected_if(envelope, |_| true)
     }
 
     /// As [`Endpoint::take_expected`], if `takes` says so.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_expected_if(
         &self,
         envelope: &Envelope,

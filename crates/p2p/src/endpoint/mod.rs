@@ -27,7 +27,7 @@ use weft_transport::Node;
 /// The address of an operation in matching. Valid until the operation is complete; who takes it out of matching
 /// owns it (see the page of `operation`).
 #[derive(Clone, Copy)]
-pub(crate) struct Reference(*const Operation);
+pub struct Reference(*const Operation);
 
 // SAFETY: an operation may be touched by any thread that owns it; see `operation`.
 unsafe impl Send for Reference {}
@@ -556,7 +556,7 @@ impl Endpoint {
 
     /// Takes the oldest posted receive that matches a message out of matching; if there is none, gives the lock, under
     /// which the message can be queued.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_posted(
         &self,
         envelope: &Envelope,

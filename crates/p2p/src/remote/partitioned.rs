@@ -121,7 +121,7 @@ impl Remote {
     /// Returns the number of a new connection for parts, and the source of its messages.
     fn link(&self, me: &Endpoint, target: u32) -> (u32, i32) {
         let links = self.links.fetch_add(1, Ordering::Relaxed);
-        if self.nodes.places().of(target).node < self.of_job {
+        if self.nodes().places().of(target).node < self.of_job {
             return (links & (PARTS - 1), me.rank() as i32);
         }
         let random = RandomState::new().build_hasher().finish();

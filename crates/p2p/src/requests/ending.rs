@@ -1,12 +1,39 @@
 //! Ending requests: what calls that end many do with those that own nothing.
 
-use super::{BARE, Completion, FREE, FreeList, Kind, Requests, Slot, following, tag};
+use super::{BARE, FREE, FreeList, Kind, Requests, Slot, following, tag};
 use crate::endpoint::solo;
 use crate::operation::Outcome;
 use std::sync::atomic::Ordering;
-use weft_base::abi;
+use weft_base::Error;
+use weft_base::abi::{self, Status};
 use weft_base::constants::*;
 use weft_sync::{LockGuard, Section};
+
+/// How a request ended.
+pub struct Completion {
+    /// The status, whose error field is valid.
+    pub status: Status,
+    /// The error of the operation.
+    pub error: Option<Error>,
+    /// The communicator whose error handler an error goes to.
+    pub comm: abi::Comm,
+    /// What the handle is from now on: `MPI_REQUEST_NULL`, or the same for a persistent request.
+    pub handle: abi::Request,
+    /// Whether the request was null or inactive, so that the status is the empty one.
+    pub is_empty: bool,
+}
+
+impl Completion {
+    /// Returns the completion of a null or inactive request.
+    pub fn empty(handle: abi::Request) -> Self {
+        Self { status: Status::empty(), error: None, comm: MPI_COMM_NULL, handle, is_empty: true }
+    }
+
+    /// Returns the completion of a request with nothing to remember.
+    pub(crate) fn at_once(handle: abi::Request) -> Self {
+        Self { is_empty: false, ..Self::empty(handle) }
+    }
+}
 
 /// How a request ended, for calls that end many.
 pub enum Ended {

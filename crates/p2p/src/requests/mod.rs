@@ -20,165 +20,32 @@ pub(crate) mod nonblocking;
 
 mod ending;
 mod parts;
+mod slot;
+mod work;
 
 use crate::endpoint::solo;
-use crate::engine::Mode;
-use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, received};
 use crate::reports::checking::Pending;
-use core::any::Any;
 use core::cell::UnsafeCell;
-pub use ending::Ended;
 pub(crate) use ending::Ending;
+pub use ending::{Completion, Ended};
 pub use parts::{request_before, request_parts};
+pub use slot::on_unheard_error;
+use slot::{
+    ABANDONED, ACTIVE, BARE, FIRST, FREE, INACTIVE, RANK_BITS, RANK_SHIFT, following, is_active, phase, tag,
+};
+pub(crate) use slot::{Content, Kind, Rare, Recipe, Slot, release_detached};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 use weft_base::abi::{self, Status};
 use weft_base::constants::*;
 use weft_base::handle;
 use weft_base::settings::is_checking;
 use weft_base::{Error, Result};
-use weft_datatype::Datatype;
 use weft_sched::Thread;
 use weft_sync::{Lock, LockGuard, Section};
+pub use work::{PartitionedMessage, Work, WorkDescription};
 
-/// A request that is not a send or a receive: a generalized request, a nonblocking collective.
-pub trait Work: Send + Sync {
-    /// Does what can be done now. Returns whether the request is complete.
-    ///
-    /// `waiter` is a thread that will park when the answer is no: unpark it as soon as another call could get
-    /// further. It stays registered until [`Work::leave`].
-    fn advance(&self, waiter: Option<&'static Thread>) -> bool;
-    /// Forgets a waiter.
-    fn leave(&self, _waiter: &'static Thread) {}
-    /// Tells whether the request completes without [`Work::advance`] being called on others, and [`Work::wait`] waits for
-    /// it.
-    fn is_independent(&self) -> bool {
-        false
-    }
-    /// Waits until the request is complete, if it is independent.
-    fn wait(&self) {}
-    /// Returns the status of the complete request.
-    fn status(&self) -> (Status, Result);
-    /// Marks the request for cancellation.
-    fn cancel(&self) -> Result {
-        Ok(())
-    }
-    /// Starts a persistent request.
-    fn start(&self) -> Result {
-        Err(Error::new(MPI_ERR_REQUEST, "request is not persistent; only persistent requests are started"))
-    }
-    /// Tells whether the request becomes inactive, not freed, when it is complete.
-    fn is_persistent(&self) -> bool {
-        false
-    }
-    /// Called once, when the handle is gone.
-    fn free(&self) {}
-    /// Ends the request, if it is not persistent, for the call that completes it: [`Work::status`] and [`Work::free`].
-    fn finish(&self) -> (Status, Result) {
-        let ended = self.status();
-        self.free();
-        ended
-    }
-    /// Frees a request for `MPI_Request_free`: [`Work::free`], which may fail.
-    fn discard(&self) -> Result {
-        self.free();
-        Ok(())
-    }
-    /// Tells whether `MPI_Request_free` may be called while the request is active.
-    fn is_freed_active(&self) -> bool {
-        false
-    }
-    /// Called when the program frees the active request. Returns whether it is complete; if not, whoever completes it
-    /// ends it with [`Requests::release_abandoned`].
-    fn abandon(&self) -> bool {
-        true
-    }
-    /// Tells whether it is complete, as far as one can see without doing anything for it.
-    fn is_known_complete(&self) -> bool {
-        false
-    }
-    /// Says what it is, for reports: which call made it and what that waits for.
-    fn describe(&self) -> WorkDescription {
-        WorkDescription::default()
-    }
-    /// Returns itself, for calls that concern one kind of work only.
-    fn as_any(&self) -> Option<&dyn Any> {
-        None
-    }
-}
-
-/// What a report says of work.
-#[derive(Clone, Debug, Default)]
-pub struct WorkDescription {
-    /// The call that made it; may be empty.
-    pub made_by: String,
-    /// The blocking form's name, for a collective operation.
-    pub collective: Option<String>,
-    /// Its root.
-    pub root: Option<u32>,
-    /// The message of a partitioned operation.
-    pub message: Option<PartitionedMessage>,
-    /// What it is, in words, for everything else.
-    pub words: String,
-}
-
-/// What a partitioned operation sends or receives.
-#[derive(Clone, Copy, Debug)]
-pub struct PartitionedMessage {
-    /// Whether it sends.
-    pub is_send: bool,
-    /// The other rank in the job.
-    pub world: u32,
-    /// The tag.
-    pub tag: i32,
-    /// How many parts there are.
-    pub partitions: u32,
-    /// How many of them the sender has not made ready, as far as it is the rank's own to do so.
-    pub not_ready: u32,
-}
-
-/// How a request ended.
-pub struct Completion {
-    /// The status, whose error field is valid.
-    pub status: Status,
-    /// The error of the operation.
-    pub error: Option<Error>,
-    /// The communicator whose error handler an error goes to.
-    pub comm: abi::Comm,
-    /// What the handle is from now on: `MPI_REQUEST_NULL`, or the same for a persistent request.
-    pub handle: abi::Request,
-    /// Whether the request was null or inactive, so that the status is the empty one.
-    pub is_empty: bool,
-}
-
-impl Completion {
-    /// Returns the completion of a null or inactive request.
-    pub fn empty(handle: abi::Request) -> Self {
-        Self { status: Status::empty(), error: None, comm: MPI_COMM_NULL, handle, is_empty: true }
-    }
-
-    /// Returns the completion of a request with nothing to remember.
-    pub(crate) fn at_once(handle: abi::Request) -> Self {
-        Self { is_empty: false, ..Self::empty(handle) }
-    }
-}
-
-const FREE: u64 = 0;
-const INACTIVE: u64 = 1;
-const ACTIVE: u64 = 2;
-/// Freed by the program while active and not complete yet; of calls with a handle, only [`Requests::unfinished_work`] finds
-/// it.
-const ABANDONED: u64 = 3;
-/// As `ACTIVE`, of a send or receive that owns nothing: all there is to its end is in the operation.
-const BARE: u64 = 4;
-
-const FIRST: usize = handle::Kind::Request.first();
-/// Where the rank starts in a generation, and how many bits it has: the top bit of a handle stays clear.
-const RANK_SHIFT: u32 = 20;
-const RANK_BITS: u32 = 11;
-/// Generations of a slot; one less than the field holds, so that none is that of a request with nothing to remember.
-const GENERATIONS: u64 = (1 << RANK_SHIFT) - 1;
 const CHUNKS: usize = 26;
 const FIRST_CHUNK: usize = 32;
 
@@ -192,189 +59,6 @@ const _: () = assert!(FIRST.is_multiple_of(2));
 #[inline]
 pub fn is_memoryless(handle: abi::Request) -> bool {
     handle.0 & !1 == COMPLETED_SEND.0
-}
-
-/// What a persistent operation does when it is started.
-#[derive(Clone, Copy)]
-pub(crate) enum Recipe {
-    Send {
-        target: u32,
-        envelope: Envelope,
-        mode: Mode,
-    },
-    Buffered {
-        target: u32,
-        envelope: Envelope,
-        scopes: crate::buffered::Scopes,
-    },
-    Receive {
-        pattern: Envelope,
-    },
-    /// From or to `MPI_PROC_NULL`.
-    Nothing,
-}
-
-/// What a request is.
-pub(crate) enum Kind {
-    Send {
-        target: u32,
-        /// For reports, as is the mode.
-        tag: i32,
-        mode: Mode,
-    },
-    Receive,
-    /// A receive, and the index of the slot of the send that belongs to it.
-    Pair {
-        send: u32,
-    },
-    Work(Arc<dyn Work>),
-}
-
-pub(crate) struct Content {
-    pub kind: Kind,
-    pub comm: abi::Comm,
-    /// The buffer's datatype, if the program may free its handle before the operation ends.
-    pub datatype: Option<Datatype>,
-    /// Apart, so that the others have no room for it.
-    pub rare: Option<Box<Rare>>,
-}
-
-/// What few requests have.
-pub(crate) struct Rare {
-    /// Memory of the library that is sent from.
-    pub _packed: Option<Box<[u8]>>,
-    /// What a persistent request does.
-    pub recipe: Option<(Recipe, Buffer)>,
-}
-
-impl Content {
-    /// The content of a free slot.
-    const NOTHING: Self = Self::new(Kind::Receive, MPI_COMM_NULL, None);
-
-    /// The content of a request that has nothing rare.
-    #[inline]
-    pub const fn new(kind: Kind, comm: abi::Comm, datatype: Option<Datatype>) -> Self {
-        Self { kind, comm, datatype, rare: None }
-    }
-
-    /// Tells whether it is that of a send or receive and owns nothing.
-    #[inline]
-    fn is_bare(&self) -> bool {
-        matches!(self.kind, Kind::Send { .. } | Kind::Receive)
-            && self.datatype.is_none()
-            && self.rare.is_none()
-    }
-}
-
-/// One request. The operation comes first, so that its address is the slot's.
-#[repr(C, align(64))]
-pub(crate) struct Slot {
-    pub operation: Operation,
-    tag: AtomicU64,
-    /// Counts the rank's requests in the order in which they were begun.
-    order: AtomicU64,
-    index: u32,
-    /// The handle of the communicator it belongs to, for those who look at all requests.
-    comm: AtomicUsize,
-    owner: *const Requests,
-    /// Bare while the slot is free, so that it need not be dropped.
-    content: UnsafeCell<Content>,
-}
-
-// SAFETY: the content is written by the creator before the handle is known, and taken by whoever wins the
-// compare-and-swap on the tag that ends the request; in between it is only read.
-unsafe impl Sync for Slot {}
-// SAFETY: nothing is bound to a thread.
-unsafe impl Send for Slot {}
-
-fn tag(generation: u64, phase: u64) -> u64 {
-    generation << 8 | phase
-}
-
-#[inline]
-fn phase(tag: u64) -> u64 {
-    tag & 0xff
-}
-
-#[inline]
-fn is_active(tag: u64) -> bool {
-    matches!(phase(tag), ACTIVE | BARE)
-}
-
-/// Returns the generation that comes after one.
-#[inline]
-fn following(generation: u64) -> u64 {
-    let (rank, number) = (generation >> RANK_SHIFT, generation & GENERATIONS);
-    rank << RANK_SHIFT | if number + 1 == GENERATIONS { 0 } else { number + 1 }
-}
-
-impl Slot {
-    /// Returns what the request is.
-    #[inline]
-    pub(crate) fn content(&self) -> &Content {
-        // SAFETY: the caller looked the slot up by a valid handle, so the content stays until the request ends.
-        unsafe { &*self.content.get() }
-    }
-
-    fn generation(&self) -> u64 {
-        self.tag.load(Ordering::Acquire) >> 8
-    }
-
-    fn is_active(&self) -> bool {
-        is_active(self.tag.load(Ordering::Acquire))
-    }
-
-    fn is_persistent(&self) -> bool {
-        let content = self.content();
-        let has_recipe = content.rare.as_ref().is_some_and(|rare| rare.recipe.is_some());
-        has_recipe || matches!(&content.kind, Kind::Work(work) if work.is_persistent())
-    }
-
-    pub(crate) fn handle(&self) -> abi::Request {
-        abi::Request((self.generation() as usize) << 32 | (self.index as usize + FIRST))
-    }
-
-    /// Returns the slot's place among the rank's requests.
-    pub(crate) fn index(&self) -> u32 {
-        self.index
-    }
-
-    /// Empties the slot and gives it back. The caller won the right to do so.
-    fn release(&self) {
-        // SAFETY: the caller ended the request, so nobody else looks.
-        let content = unsafe { core::mem::replace(&mut *self.content.get(), Content::NOTHING) };
-        self.tag.store(tag(following(self.generation()), FREE), Ordering::Release);
-        // SAFETY: the table outlives its slots.
-        unsafe { &*self.owner }.free_list().indices.push(self.index);
-        drop(content);
-    }
-}
-
-/// What to do about the error of an operation whose request the rank has freed, so that no call can return it.
-static UNHEARD: OnceLock<fn(u32, Error)> = OnceLock::new();
-
-/// Says what to do with a rank's error that no call can return. The first one to say so decides.
-pub fn on_unheard_error(handler: fn(u32, Error)) {
-    let _ = UNHEARD.set(handler);
-}
-
-/// Frees the request of an operation that was complete only after `MPI_Request_free`.
-#[cold]
-pub(crate) fn release_detached(operation: &Operation) {
-    // SAFETY: only operations in slots are ever detached, and the operation is the slot's first field.
-    let slot = unsafe { &*core::ptr::from_ref(operation).cast::<Slot>() };
-    if matches!(slot.content().kind, Kind::Receive | Kind::Pair { .. })
-        && let (_, Err(error)) = operation.received()
-        && let Some(handler) = UNHEARD.get()
-    {
-        // SAFETY: the table outlives its slots.
-        handler(unsafe { &*slot.owner }.rank, error);
-    }
-    // SAFETY: the table outlives its slots.
-    let owner = unsafe { &*slot.owner };
-    slot.release();
-    let waiters = owner.waiters.lock().clone();
-    waiters.into_iter().for_each(Thread::unpark);
 }
 
 struct FreeList {

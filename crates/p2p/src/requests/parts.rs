@@ -1,6 +1,6 @@
 //! The upper half of a request's handle: the slot's generation, and the rank.
 
-use super::{GENERATIONS, RANK_SHIFT};
+use super::slot::{GENERATIONS, RANK_SHIFT};
 
 /// Returns the generation and the rank in the upper half of a request's handle.
 pub fn request_parts(upper: u32) -> (u32, u32) {
