@@ -21,5 +21,5 @@ mod table;
 
 pub use card::{Card, LONGEST, MOST_DEVICES, MOST_WORDS};
 pub use meeting::{Joined, Meeting, Offer};
-pub use table::{DEVICES, alone, describe, prepare};
+pub use table::{DEVICES, Sizes, alone, describe, prepare, sizes};
 pub use weft_transport::Member;

@@ -37,6 +37,35 @@ pub fn alone() -> Result<Box<dyn Device>> {
     Err(Error::new(MPI_ERR_INTERN, "no device works without other node processes"))
 }
 
+/// What a device takes at once between two node processes.
+#[derive(Clone, Debug)]
+pub struct Sizes {
+    /// Whether they are on one host.
+    pub is_on_host: bool,
+    /// How many node processes the host has, in words; empty for any number.
+    pub nodes: String,
+    /// The longest payload of [`Device::send`].
+    pub eager: u64,
+    /// Whether [`Device::answer`] takes any.
+    pub answers: bool,
+    /// When [`Device::read`] is used, in words; empty for never.
+    pub reads: &'static str,
+}
+
+/// Lists what the devices take at once, where `net_eager` is what is wished for between hosts.
+pub fn sizes(net_eager: u64) -> Vec<Sizes> {
+    let on_host = weft_local::Sizes::all().into_iter().map(|sizes| Sizes {
+        is_on_host: true,
+        nodes: format!("{} to {}", sizes.nodes.start(), sizes.nodes.end()),
+        eager: sizes.eager,
+        answers: sizes.answers,
+        reads: "where that is permitted and cheaper",
+    });
+    let between =
+        Sizes { is_on_host: false, nodes: String::new(), eager: net_eager, answers: false, reads: "" };
+    on_host.chain([between]).collect()
+}
+
 /// Writes the table, a line for each device.
 pub fn describe() -> String {
     let mut text = String::new();

@@ -10,4 +10,4 @@ mod segment;
 
 pub use ring::{Header, MEMORY, Message, OFFER, PAYLOAD, Ring, SLOTS};
 #[cfg(not(loom))]
-pub use segment::{CrossMemory, Options, Segment, SegmentDevice, SegmentOpener};
+pub use segment::{CrossMemory, Options, Segment, SegmentDevice, SegmentOpener, Sizes};

@@ -7,10 +7,11 @@
 #![allow(unsafe_code)]
 
 use crate::endpoint::Endpoint;
-use crate::engine::{Engine, Mode};
+use crate::engine::Engine;
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation};
 use crate::reports::checking;
+use crate::way::Mode;
 use std::sync::Arc;
 use weft_base::constants::*;
 use weft_base::settings::is_checking;
@@ -294,11 +295,8 @@ impl Engine {
         data: Buffer,
         scopes: Scopes,
     ) -> Result {
-        let mut datatype = None;
-        if is_checking() {
-            checking::look(me, &data, false);
-            datatype = data.kept_datatype();
-        }
+        checking::before_send(me, &data);
+        let datatype = if is_checking() { data.kept_datatype() } else { None };
         let bytes = data.bytes() as usize;
         let length = bytes + MPI_BSEND_OVERHEAD as usize;
         if !scopes.attached(&mut me.buffers.0.lock())?.has_room(length) {

@@ -1,6 +1,8 @@
 //! Sending and receiving between the ranks of a node process.
 //!
 //! # Ways of a message
+//! [`way`] says which one a message takes; this is what each of them does.
+//!
 //! A sender that takes the lock of the target's [`Endpoint`] first drains its own ring to that target, so nothing it
 //! sent earlier is behind. Then, if a posted receive matches, it takes that receive out of matching, lets go of the
 //! lock, copies from user buffer to user buffer and completes the receive. Else the message is unexpected: a short
@@ -8,7 +10,7 @@
 //! whoever receives it copies from the sender's buffer and completes it (rendezvous: one copy).
 //!
 //! A rank that talks a lot with a rank on another core has a private ring to it for messages of up to
-//! [`PAYLOAD`] bytes, which complete at once. Its threads take turns there, and who takes the target's lock drains the
+//! [`SLOT`](way::SLOT) bytes, which complete at once. Its threads take turns there, and who takes the target's lock drains the
 //! ring first, so the order of threads that synchronise is kept. Whoever holds the lock of the receiving endpoint is
 //! the consumer. A blocking send of medium length is offered in the ring where no receive is posted (`offer`); other
 //! long messages go by the lock, so they find a posted receive even if the receiver computes.
@@ -32,53 +34,21 @@
 
 use crate::endpoint::expected::Look;
 use crate::endpoint::solo;
-use crate::endpoint::{Endpoint, Message, Payload, State};
+use crate::endpoint::{Endpoint, Message, Payload, Reference, State};
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, Outcome, received};
 use crate::remote::Remote;
 use crate::reports::checking;
+use crate::way::{self, Call, Limits, Mode, Receiver, Way};
 use std::sync::OnceLock;
 use std::sync::atomic::{Ordering, fence};
 use weft_base::abi::Status;
-use weft_base::settings::{self, is_checking};
 use weft_base::{Result, constants::*};
-use weft_local::{Header, PAYLOAD};
+use weft_local::{Header, Ring};
 use weft_sched::Thread;
 use weft_sync::facade::pause;
 use weft_sync::{LockGuard, Section};
-use weft_transport::{Channel, Nodes};
-
-/// Bounds of the protocols, the same for all ranks of a job.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// The longest message, in bytes, that is copied when no receive is posted for it.
-    pub eager: u64,
-    /// How many bytes of unexpected messages a rank keeps before senders must wait.
-    pub unexpected: u64,
-    /// How many rings may lead to one rank.
-    pub rings: usize,
-    /// How many times a waiting thread looks before it parks, where spinning is sensible.
-    pub spins: u32,
-}
-
-/// The settings.
-impl Default for Limits {
-    fn default() -> Self {
-        // What goes through a ring is not checked.
-        let rings = if is_checking() { 0 } else { settings::RINGS.get() as usize };
-        let spins = settings::SPINS.get() as u32;
-        Self { eager: settings::EAGER.get(), unexpected: settings::UNEXPECTED.get(), rings, spins }
-    }
-}
-
-/// The mode of a send.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mode {
-    /// `MPI_Send`; also `MPI_Rsend`, whose promise needs no use to be kept.
-    Standard,
-    /// `MPI_Ssend`: complete only when the receive has started.
-    Synchronous,
-}
+use weft_transport::{Channel, Node, Nodes};
 
 /// What a receive does when it is posted.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -89,6 +59,60 @@ enum When {
     HasLooked,
     /// It has looked in vain for a message of a rank of its own.
     Parks,
+}
+
+/// Describes what is sent, for the choice of its way.
+#[inline(always)]
+pub(crate) fn message(data: &Buffer, mode: Mode, call: Call) -> way::Message {
+    way::Message { bytes: data.bytes, dense: data.dense, mode, call }
+}
+
+/// A rank and one that it sends to, in the same node process; nothing is known that the lock of the receiver guards.
+struct Pair<'a> {
+    engine: &'a Engine,
+    me: &'a Endpoint,
+    endpoint: &'a Endpoint,
+}
+
+impl way::State for Pair<'_> {
+    type Ring = &'static Ring;
+    type Receive = ();
+
+    #[inline(always)]
+    fn ring(&self) -> Option<&'static Ring> {
+        self.me.ring_to(self.endpoint.rank()).filter(|_| !self.endpoint.is_asleep())
+    }
+
+    #[inline(always)]
+    fn invites_offers(&self) -> bool {
+        !self.endpoint.posted_hint() && weft_sched::look_again(0, self.engine.limits.spins)
+    }
+
+    #[inline(always)]
+    fn receiver(&self) -> Receiver<()> {
+        Receiver::Here
+    }
+}
+
+/// What the lock of a receiver in the same node process has told.
+struct Locked {
+    receive: Option<Reference>,
+    has_room: bool,
+}
+
+impl way::State for Locked {
+    type Ring = ();
+    type Receive = Reference;
+
+    #[inline(always)]
+    fn has_room(&self) -> bool {
+        self.has_room
+    }
+
+    #[inline(always)]
+    fn receiver(&self) -> Receiver<Reference> {
+        self.receive.map_or(Receiver::Missing, Receiver::Posted)
+    }
 }
 
 /// In place of the first rank when the ranks of a node process do not follow each other.
@@ -173,6 +197,14 @@ impl Engine {
         self.remote().is_some_and(Remote::has_lost_own)
     }
 
+    /// Gives credit back for a message from another node process, if it is from there.
+    #[inline(always)]
+    fn give_back(&self, from: Option<Node>, bytes: u64) {
+        if let Some(from) = from {
+            self.give_back_to(from, bytes);
+        }
+    }
+
     #[inline(never)]
     fn local_of_scattered(&self, rank: u32) -> Option<&Endpoint> {
         let nodes = self.remote()?.nodes();
@@ -228,10 +260,35 @@ impl Engine {
             let Some(endpoint) = self.local(target) else {
                 return self.send_far(me, target, envelope, data, mode);
             };
-            if mode == Mode::Standard && self.push(me, endpoint, envelope, &data) {
+            if self.is_sent_by_ring(me, endpoint, envelope, &data, mode, Call::Waits) {
                 return Ok(());
             }
-            self.send_locked(me, target, envelope, data, mode)
+            self.send_by_lock(me, target, envelope, data, mode)
+        }
+    }
+
+    /// Sends by the private ring of the pair, if that is the way of the message. Returns whether it is sent; if not, nothing has
+    /// been done.
+    ///
+    /// # Safety
+    /// As [`Engine::send`].
+    #[inline]
+    unsafe fn is_sent_by_ring(
+        &self,
+        me: &Endpoint,
+        endpoint: &Endpoint,
+        envelope: Envelope,
+        data: &Buffer,
+        mode: Mode,
+        call: Call,
+    ) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match way::choose(&message(data, mode, call), &self.limits, Pair { engine: self, me, endpoint }) {
+                Way::Ring(ring) => self.push(me, endpoint, ring, envelope, data),
+                Way::Offer(ring) => self.offer(me, endpoint, ring, envelope, *data),
+                _ => false,
+            }
         }
     }
 
@@ -243,49 +300,51 @@ impl Engine {
         target: u32,
         envelope: Envelope,
         data: Buffer,
-        mut mode: Mode,
+        mode: Mode,
     ) -> Result {
-        if is_checking() {
-            checking::look(me, &data, false);
-            mode = checking::mode(mode, &envelope);
-        }
-        // SAFETY: the caller's promise; the operation stays here until it is complete.
+        checking::before_send(me, &data);
+        let mode = checking::mode(mode, &envelope);
+        // SAFETY: the caller's promise.
         unsafe {
-            if self.deliver_far(me, target, envelope, &data, mode, None)
-                || (mode == Mode::Standard && self.answer_far(target, envelope, &data))
-            {
+            if self.carry_far(me, target, envelope, &data, mode, Call::Waits, None) {
                 return Ok(());
             }
-            let operation = Operation::new(data);
-            if self.deliver_far(me, target, envelope, &data, mode, Some(&operation)) {
-                return Ok(());
-            }
-            self.wait(me, &operation);
-            operation.outcome().sent()
+            self.send_far_and_wait(me, target, envelope, data, mode)
         }
     }
 
     #[inline(never)]
-    unsafe fn send_locked(
+    unsafe fn send_far_and_wait(
         &self,
         me: &Endpoint,
         target: u32,
         envelope: Envelope,
         data: Buffer,
-        mut mode: Mode,
+        mode: Mode,
     ) -> Result {
-        if is_checking() {
-            mode = checking::mode(mode, &envelope);
+        let operation = Operation::new(data);
+        // SAFETY: the caller's promise; the operation stays here until it is complete.
+        if unsafe { self.deliver_far(me, target, envelope, &data, mode, Some(&operation)) } {
+            return Ok(());
         }
+        self.wait(me, &operation);
+        operation.outcome().sent()
+    }
+
+    #[inline(never)]
+    unsafe fn send_by_lock(
+        &self,
+        me: &Endpoint,
+        target: u32,
+        envelope: Envelope,
+        data: Buffer,
+        mode: Mode,
+    ) -> Result {
+        checking::before_send(me, &data);
+        let mode = checking::mode(mode, &envelope);
         // SAFETY: the caller's promise; the operation stays here until it is complete.
         unsafe {
-            if self.is_offered(&data) && self.offer(me, target, envelope, data) {
-                return Ok(());
-            }
             if data.bytes > self.limits.eager || !self.deliver(me, target, envelope, &data, mode, None) {
-                if is_checking() {
-                    checking::look(me, &data, false);
-                }
                 let operation = Operation::new(data);
                 if !self.deliver(me, target, envelope, &data, mode, Some(&operation)) {
                     self.wait(me, &operation);
@@ -296,27 +355,23 @@ impl Engine {
         Ok(())
     }
 
-    /// Puts a short message into the ring of the pair, if there is one with room and nobody sleeps at its end.
+    /// Puts a short message into the ring of the pair, if there is room.
     ///
     /// # Safety
-    /// As [`Engine::send`].
+    /// As [`Engine::send`]; the data fits a slot.
     #[inline]
-    pub(crate) unsafe fn push(
+    unsafe fn push(
         &self,
         me: &Endpoint,
         endpoint: &Endpoint,
+        ring: &Ring,
         envelope: Envelope,
         data: &Buffer,
     ) -> bool {
-        if data.bytes > PAYLOAD as u64 || !data.dense {
-            return false;
-        }
-        let Some(ring) = me.ring_to(endpoint.rank()) else { return false };
         let (context, source, tag) = (envelope.context, envelope.source(), envelope.tag());
         let header = Header { context, source, tag, length: data.bytes as u32 };
-        // A target that sleeps is better served by the lock, which hands over the data and wakes it.
         // SAFETY: the payload is as promised.
-        if endpoint.is_asleep() || !unsafe { me.push_into(ring, header, data.address) } {
+        if !unsafe { me.push_into(ring, header, data.address) } {
             return false;
         }
         // Pairs with the fence of `Endpoint::park`.
@@ -342,15 +397,10 @@ impl Engine {
         unsafe {
             match self.local(target) {
                 Some(endpoint) => {
-                    self.push(me, endpoint, envelope, data)
+                    self.is_sent_by_ring(me, endpoint, envelope, data, Mode::Standard, Call::Tries)
                         || self.deliver(me, target, envelope, data, Mode::Standard, None)
                 }
-                None => {
-                    if is_checking() {
-                        checking::look(me, data, false);
-                    }
-                    self.deliver_far(me, target, envelope, data, Mode::Standard, None)
-                }
+                None => self.deliver_far(me, target, envelope, data, Mode::Standard, None),
             }
         }
     }
@@ -386,57 +436,52 @@ impl Engine {
         mode: Mode,
         operation: Option<&Operation>,
     ) -> bool {
-        let is_checking = is_checking();
-        if is_checking && operation.is_none() {
-            checking::look(me, data, false);
-        }
         let Some(endpoint) = self.local(target) else {
             // SAFETY: the caller's promise.
             return unsafe { self.deliver_far(me, target, envelope, data, mode, operation) };
         };
-        if data.bytes <= PAYLOAD as u64 || self.is_offered(data) {
+        let call = if operation.is_some() { Call::Starts } else { Call::Tries };
+        let message = message(data, mode, call);
+        if message.is_worth_ring(&self.limits) {
             me.note_traffic(endpoint, self.limits.rings);
         }
         let mut state = endpoint.lock();
         if let Some(ring) = endpoint.ring_from(me.rank()) {
             endpoint.drain_ring(&mut state, ring);
         }
-        if let Some((_, receive)) = state.posted.take(&envelope) {
-            endpoint.note_posted(&state);
-            drop(state);
-            let receive = receive.get();
-            if is_checking {
-                checking::delivered(target, &envelope, data, receive);
+        let receive = state.posted.take(&envelope).map(|(_, receive)| receive);
+        let has_room = state.unexpected_bytes < self.limits.unexpected;
+        let way = way::choose(&message, &self.limits, Locked { receive, has_room });
+        match (way, operation) {
+            (Way::Direct(receive), _) => {
+                endpoint.note_posted(&state);
+                drop(state);
+                let receive = receive.get();
+                checking::on_delivery(target, &envelope, data, receive);
+                // SAFETY: both buffers are as their owners promised; the receive is ours since it left the queue.
+                unsafe { receive.copy(data, &receive.buffer()) };
+                finish(receive, &envelope, data.bytes);
+                return true;
             }
-            // SAFETY: both buffers are as their owners promised; the receive is ours since it left the queue.
-            unsafe { receive.copy(data, &receive.buffer()) };
-            finish(receive, &envelope, data.bytes);
-            return true;
-        }
-        let eager = mode == Mode::Standard
-            && data.bytes <= self.limits.eager
-            && state.unexpected_bytes < self.limits.unexpected;
-        if eager {
-            // SAFETY: the data is as promised; the payload has room for it.
-            let payload = unsafe {
-                if is_checking {
-                    checking::kept(data)
-                } else {
-                    state.pool.store(data.bytes, |out| data.pack_into(out))
-                }
-            };
-            state.unexpected_bytes += payload.cost();
-            endpoint.add_unexpected(&mut state, envelope, Message { bytes: data.bytes, payload });
-        } else if let Some(operation) = operation {
-            let message = Message { bytes: data.bytes, payload: Payload::Remote(operation.into()) };
-            let position = endpoint.add_unexpected(&mut state, envelope, message);
-            operation.set_position(Some(position));
-        } else {
-            return false;
+            (Way::Copy, _) => {
+                // SAFETY: the data is as promised; the payload has room for it.
+                let payload = unsafe { state.pool.store(None, data.bytes, |out| data.pack_into(out)) };
+                let mut message = Message { bytes: data.bytes, payload };
+                message.describe(data);
+                state.unexpected_bytes += message.payload.cost();
+                endpoint.add_unexpected(&mut state, envelope, message);
+            }
+            (Way::Reference, Some(operation)) => {
+                let mut message = Message { bytes: data.bytes, payload: Payload::Sender(operation.into()) };
+                message.describe(data);
+                let position = endpoint.add_unexpected(&mut state, envelope, message);
+                operation.set_position(Some(position));
+            }
+            _ => return false,
         }
         drop(state);
         endpoint.announce_arrival();
-        eager
+        matches!(way, Way::Copy)
     }
 
     /// Receives a message and returns its status. `source` is the sender's rank in the job, if only one may send.
@@ -472,9 +517,7 @@ impl Engine {
         pattern: Envelope,
         buffer: Buffer,
     ) -> Outcome {
-        if is_checking() {
-            checking::look(me, &buffer, true);
-        }
+        checking::before_receive(me, &buffer);
         if let Some(remote) = self.remote()
             && source.is_none_or(|rank| !self.is_local(rank))
         {
@@ -617,20 +660,18 @@ impl Engine {
     #[inline(never)]
     unsafe fn start_with_arrived<'a>(
         &self,
-        me: &Endpoint,
+        me: &'a Endpoint,
         mut state: LockGuard<'a, State>,
         pattern: &Envelope,
         operation: &Operation,
     ) -> Option<LockGuard<'a, State>> {
         let buffer = operation.buffer();
-        if let Some((envelope, message)) = state.unexpected.take(pattern) {
+        if let Some((envelope, mut message)) = state.unexpected.take(pattern) {
             let bytes = message.bytes;
-            if let Payload::Far(far, ref origin) = message.payload {
+            state = me.undescribe(state, &envelope, &mut message, &buffer);
+            if let Payload::Far(far) = message.payload {
                 me.note_unexpected(&state);
                 drop(state);
-                if let Some(origin) = origin {
-                    checking::found(me.rank(), &envelope, origin, &buffer);
-                }
                 // SAFETY: the caller's promise; the operation is in no queue.
                 unsafe { self.fetch(me, envelope, bytes, far, operation) };
                 return None;
@@ -703,82 +744,56 @@ impl Endpoint {
     pub(crate) unsafe fn take_message(
         &self,
         engine: &Engine,
-        mut state: LockGuard<'_, State>,
+        state: LockGuard<'_, State>,
         envelope: Envelope,
-        message: Message,
+        mut message: Message,
         buffer: &Buffer,
     ) -> Outcome {
         let bytes = message.bytes;
+        let mut state = self.undescribe(state, &envelope, &mut message, buffer);
         self.note_unexpected(&state);
         match message.payload {
-            Payload::Remote(send) => {
+            Payload::Sender(send) => {
                 drop(state);
                 let send = send.get();
-                if is_checking() {
-                    checking::taken(self.rank(), &envelope, send, buffer);
-                }
                 // SAFETY: both buffers are as their owners promised; the send is ours since it left the queue.
                 unsafe { send.copy(&send.buffer(), buffer) };
                 finish(send, &envelope, bytes);
             }
-            Payload::Far(far, ref origin) => {
+            Payload::Far(far) => {
                 drop(state);
-                if let Some(origin) = origin {
-                    checking::found(self.rank(), &envelope, origin, buffer);
-                }
                 let operation = Operation::new(*buffer);
                 // SAFETY: the caller's promise; the operation stays here until it is complete.
                 unsafe { engine.fetch(self, envelope, bytes, far, &operation) };
                 engine.wait(self, &operation);
                 return operation.outcome();
             }
-            Payload::FarInline { node, ref data } => {
-                drop(state);
-                // SAFETY: the payload holds `bytes` bytes.
-                unsafe { buffer.unpack_from(data.as_ptr(), bytes) };
-                engine.give_back(node, bytes);
-            }
-            Payload::FarPooled { node, block } if block.is_large() => {
-                drop(state);
-                // SAFETY: the payload holds `bytes` bytes.
-                unsafe { buffer.unpack_from(block.address(), bytes) };
-                block.release();
-                engine.give_back(node, bytes);
-            }
-            Payload::FarPooled { node, block } => {
-                // SAFETY: the payload holds `bytes` bytes.
-                unsafe { buffer.unpack_from(block.address(), bytes) };
-                state.pool.give_back(block);
-                drop(state);
-                engine.give_back(node, bytes);
-            }
-            Payload::FarChecked { node, ref kept } => {
-                drop(state);
-                checking::found(self.rank(), &envelope, &kept.origin, buffer);
-                // SAFETY: the payload holds `bytes` bytes.
-                unsafe { buffer.unpack_from(kept.data.as_ptr(), bytes) };
-                engine.give_back(node, bytes);
-            }
-            Payload::Checked(ref kept) => {
-                state.unexpected_bytes -= message.payload.cost();
-                drop(state);
-                checking::found(self.rank(), &envelope, &kept.origin, buffer);
-                // SAFETY: the payload holds `bytes` bytes.
-                unsafe { buffer.unpack_from(kept.data.as_ptr(), bytes) };
-            }
-            Payload::Inline(ref data) => {
+            Payload::Inline(from, ref data) => {
                 state.unexpected_bytes -= message.payload.cost();
                 drop(state);
                 // SAFETY: the payload holds `bytes` bytes.
                 unsafe { buffer.unpack_from(data.as_ptr(), bytes) };
+                engine.give_back(from, bytes);
             }
-            Payload::Pooled(block) => {
-                state.unexpected_bytes -= block.cost();
-                // A block is short enough to be copied under the lock; that saves taking it again.
-                // SAFETY: the payload holds `bytes` bytes.
-                unsafe { buffer.unpack_from(block.address(), bytes) };
-                state.pool.give_back(block);
+            Payload::Pooled(from, block) => {
+                if from.is_none() {
+                    state.unexpected_bytes -= block.cost();
+                }
+                if block.is_large() {
+                    drop(state);
+                    // SAFETY: the payload holds `bytes` bytes.
+                    unsafe { buffer.unpack_from(block.address(), bytes) };
+                    block.release();
+                } else {
+                    // A block is short enough to be copied under the lock; that saves taking it again.
+                    // SAFETY: the payload holds `bytes` bytes.
+                    unsafe { buffer.unpack_from(block.address(), bytes) };
+                    state.pool.give_back(block);
+                    drop(state);
+                }
+                engine.give_back(from, bytes);
             }
+            Payload::Described(_) => unreachable!("the description was taken off above"),
         }
         outcome(&envelope, bytes)
     }

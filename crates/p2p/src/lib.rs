@@ -1,6 +1,7 @@
 //! Point-to-point messages: matching, protocols, requests, probes, partitioned operations.
 //!
-//! - `engine`: the ways of a message. `operation`: one send or receive, and who may touch what of it.
+//! - [`way`]: which way a message takes. `engine`: what each way does.
+//! - `operation`: one send or receive, and who may touch what of it.
 //! - `endpoint`: the receiving side of a rank. [`matching`]: who receives what, as pure code.
 //! - `transfer`: data that both sides copy. [`remote`]: messages between node processes.
 //! - `requests`: what a request is, and operations that outlive their calls. `waiting`: spinning and sleeping for them.
@@ -21,11 +22,12 @@ mod reports;
 mod requests;
 mod transfer;
 mod waiting;
+pub mod way;
 
 pub use buffered::{Buffers, Scope, Scopes};
 pub use endpoint::Endpoint;
 pub use endpoint::solo::reserve;
-pub use engine::{Engine, Limits, Mode};
+pub use engine::Engine;
 pub use matching::Envelope;
 pub use operation::Buffer;
 pub use partitioned::Parts;
@@ -39,3 +41,4 @@ pub use requests::{
 };
 pub use waiting::signal::Signal;
 pub use waiting::{note_failure, note_success};
+pub use way::{Limits, Mode};

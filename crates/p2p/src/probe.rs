@@ -5,7 +5,6 @@ use crate::engine::{Engine, outcome};
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Outcome, received};
 use crate::remote::Far;
-use crate::reports::checking;
 use weft_base::abi::Status;
 use weft_base::stuck::Wait;
 use weft_base::{Result, abi};
@@ -23,12 +22,14 @@ impl Matched {
         outcome(&self.envelope, self.message.bytes)
     }
 
+    /// Compares the message with its receive, if it says what it is, and takes that off.
+    pub(crate) fn undescribe(&mut self, me: &Endpoint, buffer: &Buffer) {
+        self.message.undescribe(me.rank(), &self.envelope, buffer);
+    }
+
     /// Returns what to fetch into the buffer of a receive if the data is still with a sender on another node process.
-    pub(crate) fn far(&self, me: &Endpoint, buffer: &Buffer) -> Option<(Envelope, u64, Far)> {
-        let Payload::Far(far, ref origin) = self.message.payload else { return None };
-        if let Some(origin) = origin {
-            checking::found(me.rank(), &self.envelope, origin, buffer);
-        }
+    pub(crate) fn far(&self) -> Option<(Envelope, u64, Far)> {
+        let Payload::Far(far) = self.message.payload else { return None };
         Some((self.envelope, self.message.bytes, far))
     }
 }

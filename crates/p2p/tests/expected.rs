@@ -30,7 +30,7 @@ impl Pair {
             nodes.serve(Channel::COLLECTIVE, &Nobody);
             nodes
         });
-        let limits = Limits { eager: 4096, unexpected: 1 << 20, rings: 16, spins: 50 };
+        let limits = Limits { eager: 4096, unexpected: 1 << 20, rings: 16, spins: 50, ..Limits::default() };
         Self { nodes, engines: nodes.map(|nodes| Engine::spread(nodes, limits)) }
     }
 

@@ -68,7 +68,7 @@ fn who_finds_something_at_each_poll_lets_others_run() {
     let device = Network::new(2, Conditions::random(1, 2)).devices().swap_remove(0);
     let nodes: &'static Nodes = Box::leak(Box::new(Nodes::new(device, places)));
     nodes.serve(Channel::COLLECTIVE, &RESTLESS);
-    let limits = Limits { eager: 4096, unexpected: 1 << 20, rings: 16, spins: 50 };
+    let limits = Limits { eager: 4096, unexpected: 1 << 20, rings: 16, spins: 50, ..Limits::default() };
     assert!(ENGINE.set(Engine::spread(nodes, limits)).is_ok());
     weft_sched::start(Config {
         ranks: 2,

@@ -57,5 +57,5 @@ mod service;
 pub use client::{Aside, Client, Costs, Data, Gaps, Limits, Never, Nonsense, Place, Reception, Room};
 pub use credit::{Credit, Sections};
 pub use header::{Header, MOST_WORDS, Offer, Words};
-pub use sending::Permit;
+pub use sending::{Permit, Towards};
 pub use service::Post;

@@ -7,7 +7,7 @@ use crate::header::{Frame, Header, OFFER, OFFER_BYTES, Offer, SHORT};
 use crate::service::{Item, Lent, PIECE, Packet, Payload, Peer, Post, Stream};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
-use weft_transport::{Device, Leaving, MOST_ANSWER, Node, Refusal};
+use weft_transport::{Device, Leaving, Node, Refusal};
 
 /// How long a part is at least that goes over a way of its own.
 const PART: u64 = 256 << 10;
@@ -18,6 +18,40 @@ enum Fate {
     Left,
     Waits,
     Lost,
+}
+
+/// A peer, for a client that chooses the ways of its messages by itself.
+pub struct Towards<'a, C: Client> {
+    post: &'a Post<C>,
+    peer: &'a Peer<C>,
+    to: Node,
+}
+
+impl<'a, C: Client> Towards<'a, C> {
+    /// Returns the longest data that is sent at once.
+    #[inline(always)]
+    pub fn short(&self) -> u64 {
+        self.peer.short
+    }
+
+    /// Tells whether longer data may go as an answer: see [`Permit::answer`].
+    #[inline(always)]
+    pub fn takes_answers(&self) -> bool {
+        self.peer.takes_answers && self.peer.backlog.is_empty()
+    }
+
+    /// Takes credit for a short message, of which `note` bytes go in front of the data, if there is enough.
+    #[inline(always)]
+    pub fn takes_credit(&self, bytes: u64, note: u64) -> bool {
+        self.peer.window.take(Credit::of(bytes + note, C::EMPTY_COSTS))
+    }
+
+    /// Returns the right to send the message for which [credit was taken](Towards::takes_credit).
+    #[inline(always)]
+    pub fn permit(&self, bytes: u64, note: u64) -> Permit<'a, C> {
+        let credit = Credit::of(bytes + note, C::EMPTY_COSTS);
+        Permit { post: self.post, peer: self.peer, to: self.to, credit }
+    }
 }
 
 /// The right to send a short message, for which credit was taken.
@@ -41,6 +75,21 @@ impl<C: Client> Permit<'_, C> {
         }
         header.set_kind(SHORT, false);
         self.post.transmit(self.peer, self.to, header, data)
+    }
+
+    /// Sends a message that is not short, but may go at once because the device takes it as an answer: see [`Device::answer`].
+    /// Returns whether it is sent; if not, the credit is given back. The header has at most two words beside its first one.
+    #[inline(always)]
+    pub fn answer(self, header: Header, data: &[u8]) -> bool {
+        let mut header = header.of_kind(SHORT, false);
+        let paid = self.peer.window.pay();
+        header.set_credit(paid);
+        let is_sent = self.post.nodes.device().answer(self.to, self.post.channel, header.bytes(), data);
+        if !is_sent {
+            self.peer.window.owe_again(paid);
+            self.give_up();
+        }
+        is_sent
     }
 
     /// Leaves the message for when there is room. The client hears of it, by [`Client::sent`] or [`Client::unsent`].
@@ -104,22 +153,24 @@ fn in_place<C: Client>(item: &Item<C>) -> Option<&[u8]> {
 }
 
 impl<C: Client> Post<C> {
-    /// Takes credit for a short message, of which `note` bytes go in front of the data. Returns nothing if the data is too long for that, or
-    /// there is no credit.
+    /// Returns what a peer takes, for a client that chooses the ways of its messages.
     #[inline(always)]
-    pub fn permit(&self, to: Node, bytes: u64, note: u64) -> Option<Permit<'_, C>> {
-        let peer = &*self.peers[to as usize];
-        if bytes > peer.short {
-            return None;
-        }
-        let credit = Credit::of(bytes + note, C::EMPTY_COSTS);
-        peer.window.take(credit).then_some(Permit { post: self, peer, to, credit })
+    pub fn towards(&self, to: Node) -> Towards<'_, C> {
+        Towards { post: self, peer: &self.peers[to as usize], to }
+    }
+
+    /// Takes credit for a short message. Returns nothing if the data is too long for that, or there is no credit.
+    #[inline(always)]
+    fn permit(&self, to: Node, bytes: u64) -> Option<Permit<'_, C>> {
+        let towards = self.towards(to);
+        let is_short = bytes <= towards.short() && towards.takes_credit(bytes, 0);
+        is_short.then(|| towards.permit(bytes, 0))
     }
 
     /// Sends data with a header. Returns whether who sends may go on with that: if not, the client hears of it, by [`Client::sent`] or
     /// [`Client::unsent`].
     pub fn send(&self, client: &C, to: Node, mut header: Header, data: C::Data, then: C::Then) -> bool {
-        let Some(permit) = self.permit(to, data.bytes(), 0) else {
+        let Some(permit) = self.permit(to, data.bytes()) else {
             return self.offer(client, to, header, data, &[], then);
         };
         if with_bytes(&data, |bytes| permit.send(&mut header, bytes)) == Err(Refusal::Full) {
@@ -128,30 +179,6 @@ impl<C: Client> Post<C> {
         }
         // Nothing gets to a lost peer, and nothing is left of that.
         true
-    }
-
-    /// Sends a message that is not short, but may go at once because the device takes it as an answer: see [`Device::answer`].
-    /// Returns whether it is sent. The header has at most two words beside its first one.
-    #[inline(never)]
-    pub fn answer(&self, to: Node, header: Header, data: &[u8]) -> bool {
-        let peer = &self.peers[to as usize];
-        let credit = Credit::of(data.len() as u64, C::EMPTY_COSTS);
-        if data.len() > MOST_ANSWER
-            || !peer.takes_answers
-            || !peer.backlog.is_empty()
-            || !peer.window.take(credit)
-        {
-            return false;
-        }
-        let mut header = header.of_kind(SHORT, false);
-        let paid = peer.window.pay();
-        header.set_credit(paid);
-        let is_sent = self.nodes.device().answer(to, self.channel, header.bytes(), data);
-        if !is_sent {
-            peer.window.owe_again(paid);
-            _ = peer.window.refill(credit.0);
-        }
-        is_sent
     }
 
     /// Tells whether a note of so many bytes may go with an offer to a peer.

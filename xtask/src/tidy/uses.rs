@@ -66,7 +66,7 @@ const USES: &[(&str, &[&str])] = &[
     ("capi", &["sys", "base", "sched", "mpi", "runtime"]),
     // Knows the C functions only.
     ("fortran", &[]),
-    ("launcher", &["sys", "base", "machine", "loader", "handshake", "door", "fabric", "diagnose"]),
+    ("launcher", &["sys", "base", "machine", "loader", "handshake", "door", "fabric", "p2p", "diagnose"]),
     ("node", &["sys", "base"]),
     ("bench", &[]),
 ];

@@ -134,8 +134,8 @@ impl Setting {
     }
 }
 
-/// A number of bytes in the largest unit that divides it.
-pub(crate) struct Bytes(pub u64);
+/// A number of bytes, shown in the largest unit that divides it.
+pub struct Bytes(pub u64);
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -69,7 +69,7 @@ fn command() -> Command {
         )
         .subcommand(
             Command::new("info")
-                .about("Prints version, machine, limits and the paths a job would take")
+                .about("Prints version, machine, limits and the ways that messages take")
                 .arg(
                     Arg::new("settings")
                         .long("settings")
@@ -156,16 +156,7 @@ fn main() {
         }
         Some((_, arguments)) if arguments.get_flag("settings") => show(settings::describe),
         Some((_, arguments)) if arguments.get_flag("collectives") => show(settings::describe_collectives),
-        _ => match Installation::find() {
-            Ok(installation) => {
-                print!("{}", info::describe(&installation));
-                0
-            }
-            Err(message) => {
-                say!("weft: {message}");
-                1
-            }
-        },
+        _ => show(info::describe),
     };
     std::process::exit(code)
 }

@@ -1,8 +1,13 @@
-//! `weft info`: the version, the machine, and the paths that a job on it would take.
+//! `weft info`: the version, the machine, and the ways that messages would take on it.
 
+use crate::command_line::flags::Stop;
+use crate::command_line::settings;
 use crate::tools::install::Installation;
 use std::fmt::Write;
 use std::fs;
+use weft_base::settings::NET_EAGER;
+use weft_fabric::Sizes;
+use weft_p2p::way::{self, Between, Carrier, Limits, Row};
 
 fn file(path: &str) -> String {
     fs::read_to_string(path).map_or_else(|_| "unknown".into(), |text| text.trim().to_owned())
@@ -14,8 +19,12 @@ fn limit(name: &str) -> String {
     line.and_then(|line| line.split_whitespace().next()).unwrap_or("unknown").to_owned()
 }
 
-/// Describes the installation and the machine.
-pub fn describe(installation: &Installation) -> String {
+/// Describes the installation, the machine, and the ways of messages under the settings that hold.
+///
+/// # Errors
+/// As [`settings::settle`].
+pub fn describe(installation: &Installation) -> Result<String, Stop> {
+    let settings = settings::settle(installation, Vec::new())?;
     let mut text = String::new();
     let mut row = |name: &str, value: String| {
         let _ = writeln!(text, "{name:<28}{value}");
@@ -36,5 +45,64 @@ pub fn describe(installation: &Installation) -> String {
     row("processes per user", limit("Max processes"));
     row("open files", limit("Max open files"));
     row("stack of a rank (bytes)", limit("Max stack size"));
+    let rows =
+        way::table(&Limits::of(|setting| settings.number(setting)), &carriers(settings.number(&NET_EAGER)));
+    text.push_str(&show_ways(&rows));
+    Ok(text)
+}
+
+/// Lists what carries messages between node processes, where hosts take `net_eager` bytes at once.
+fn carriers(net_eager: u64) -> Vec<Carrier> {
+    let carrier = |Sizes { is_on_host, nodes, eager, answers, reads }| {
+        let between = if is_on_host { Between::Processes } else { Between::Hosts };
+        Carrier { between, nodes, eager, answers, reads }
+    };
+    weft_fabric::sizes(net_eager).into_iter().map(carrier).collect()
+}
+
+/// Writes the ways as a table: of those that may go a length the first that is possible is taken.
+fn show_ways(rows: &[Row]) -> String {
+    let mut text = String::from(
+        "\nWays of a message by its bytes; the first that is possible is taken (docs/book/src/ways.md)\n",
+    );
+    let mut title = String::new();
+    for row in rows {
+        let who = match row.between {
+            Between::Threads => "ranks that are threads of a process".into(),
+            Between::Processes => {
+                format!("ranks of different processes of a host, which has {} of them", row.nodes)
+            }
+            Between::Hosts => "ranks of different hosts".into(),
+        };
+        if who != title {
+            let _ = writeln!(text, "  {who}");
+            title = who;
+        }
+        let bytes = match row.to {
+            Some(to) => format!("{} to {to}", row.from),
+            None => "any number".into(),
+        };
+        let _ = writeln!(text, "    {:<11}{bytes:<20}{}", row.way.name(), row.when);
+    }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_group_of_ranks_has_a_title_and_every_way_a_line() {
+        let limits = Limits { eager: 4096, unexpected: 1 << 20, rings: 16, spins: 0, share_from: 48 << 10 };
+        let rows = way::table(&limits, &carriers(64 << 10));
+        let text = show_ways(&rows);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.iter().filter(|line| line.starts_with("    ")).count(), rows.len());
+        assert_eq!(
+            lines.iter().filter(|line| line.starts_with("  ") && !line.starts_with("    ")).count(),
+            1 + carriers(64 << 10).len()
+        );
+        let has = |parts: [&str; 2]| lines.iter().any(|line| parts.iter().all(|part| line.contains(part)));
+        assert!(has(["ring", "0 to 40"]) && has(["answer", "65537 to 524288"]), "{text}");
+    }
 }

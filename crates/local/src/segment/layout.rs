@@ -10,6 +10,7 @@
 //! of to all. Nothing is allocated before it is touched, so the numbers below are
 //! bounds, not costs.
 
+use core::ops::RangeInclusive;
 use weft_transport::{MAX_HEADER, MOST_ANSWER, Node};
 
 use super::shared::{Area, BlockHead, Header, Pair};
@@ -155,9 +156,51 @@ impl Shape {
     }
 }
 
+/// What the device takes at once among some numbers of processes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sizes {
+    /// The numbers.
+    pub nodes: RangeInclusive<u32>,
+    /// The longest payload of [`Device::send`](weft_transport::Device::send).
+    pub eager: u64,
+    /// Whether [`Device::answer`](weft_transport::Device::answer) takes any.
+    pub answers: bool,
+}
+
+impl Sizes {
+    /// Lists them for all numbers of processes from 2 on.
+    pub fn all() -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        for nodes in 2..=MAX_NODES {
+            let Shape { eager, shuttle, .. } = Shape::of(nodes);
+            let answers = shuttle > 0;
+            match all.last_mut() {
+                Some(last) if (last.eager, last.answers) == (eager, answers) => {
+                    last.nodes = *last.nodes.start()..=nodes;
+                }
+                _ => all.push(Self { nodes: nodes..=nodes, eager, answers }),
+            }
+        }
+        all
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_are_told_for_every_number_of_processes() {
+        let all = Sizes::all();
+        assert_eq!((*all[0].nodes.start(), *all[all.len() - 1].nodes.end()), (2, MAX_NODES));
+        assert!(all.windows(2).all(|pair| pair[0].nodes.end() + 1 == *pair[1].nodes.start()));
+        for Sizes { nodes, eager, answers } in &all {
+            for shape in [Shape::of(*nodes.start()), Shape::of(*nodes.end())] {
+                assert_eq!((shape.eager, shape.shuttle > 0), (*eager, *answers), "{nodes:?}");
+            }
+        }
+        assert!(all[0].answers && !all[1].answers);
+    }
 
     #[test]
     fn parts_do_not_overlap_and_end_with_the_segment() {

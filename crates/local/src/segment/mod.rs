@@ -48,4 +48,5 @@ mod tests;
 pub use creation::Segment;
 pub use cross_memory::CrossMemory;
 pub use device::{Options, SegmentDevice};
+pub use layout::Sizes;
 pub use opening::SegmentOpener;

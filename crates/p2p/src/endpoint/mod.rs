@@ -14,7 +14,7 @@ use crate::engine::{envelope_of, finish};
 use crate::matching::{Envelope, Holds, Position, Queue};
 use crate::operation::{Buffer, Operation};
 use crate::remote::Far;
-use crate::reports::checking::{Kept, Origin};
+use crate::reports::checking::Described;
 use crate::requests::Requests;
 use crate::transfer::offer::Offer;
 use std::sync::OnceLock;
@@ -48,39 +48,37 @@ impl Reference {
     }
 }
 
-/// The data of an unexpected message.
+/// The data of an unexpected message; what has come from another node process names that.
 pub(crate) enum Payload {
     /// A few bytes, beside the envelope.
-    Inline([u8; PAYLOAD]),
+    Inline(Option<Node>, [u8; PAYLOAD]),
     /// A copy in memory of the library.
-    Pooled(Block),
-    /// A copy with what checking mode wants to know.
-    Checked(Box<Kept>),
+    Pooled(Option<Node>, Block),
     /// Still with the sender, whose operation this is.
-    Remote(Reference),
-    /// As `Inline`, from another node process.
-    FarInline { node: Node, data: [u8; PAYLOAD] },
-    /// As `Pooled`, from another node process.
-    FarPooled { node: Node, block: Block },
-    /// As `Checked`, from another node process.
-    FarChecked { node: Node, kept: Box<Kept> },
-    /// Still with the sender, on another node process; with what that says of it in checking mode.
-    Far(Far, Option<Box<Origin>>),
+    Sender(Reference),
+    /// Still with the sender, on another node process.
+    Far(Far),
+    /// One of those, and what checking mode knows of its send.
+    Described(Box<Described>),
 }
 
 impl Payload {
     /// Returns how many bytes of the library's memory the message takes, with its envelope.
     pub(crate) fn cost(&self) -> u64 {
         match self {
-            Self::Inline(_) => 128,
-            Self::Pooled(block) => block.cost(),
-            Self::Checked(kept) => 128 + kept.data.len() as u64,
+            Self::Inline(None, _) => 128,
+            Self::Pooled(None, block) => block.cost(),
+            Self::Described(described) => described.payload.cost(),
             // What comes from elsewhere is bounded by its sender's credit.
-            Self::Remote(_)
-            | Self::Far(..)
-            | Self::FarInline { .. }
-            | Self::FarPooled { .. }
-            | Self::FarChecked { .. } => 0,
+            Self::Sender(_) | Self::Far(..) | Self::Inline(Some(_), _) | Self::Pooled(Some(_), _) => 0,
+        }
+    }
+
+    /// Returns the payload itself if checking mode has put it into another one.
+    pub(crate) fn plain(&self) -> &Self {
+        match self {
+            Self::Described(described) => &described.payload,
+            plain => plain,
         }
     }
 }
@@ -423,7 +421,7 @@ impl Endpoint {
         let mut data = [0; PAYLOAD];
         // SAFETY: a ring's payload is at most `PAYLOAD` bytes.
         unsafe { core::ptr::copy_nonoverlapping(payload, data.as_mut_ptr(), bytes as usize) };
-        let message = Message { bytes, payload: Payload::Inline(data) };
+        let message = Message { bytes, payload: Payload::Inline(None, data) };
         state.unexpected_bytes += message.payload.cost();
         self.add_unexpected(state, envelope, message);
         self.announce_arrival();
@@ -454,7 +452,7 @@ impl Endpoint {
         let send = offer.operation();
         send.get().withdraw_offer();
         let position =
-            self.add_unexpected(state, envelope, Message { bytes, payload: Payload::Remote(send) });
+            self.add_unexpected(state, envelope, Message { bytes, payload: Payload::Sender(send) });
         send.get().set_position(Some(position));
         self.announce_arrival();
     }

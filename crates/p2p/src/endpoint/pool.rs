@@ -5,6 +5,7 @@ use crate::endpoint::Payload;
 use core::mem::MaybeUninit;
 use weft_local::PAYLOAD;
 use weft_sync::{Lock, Stock};
+use weft_transport::Node;
 
 /// Memory of one message.
 pub(crate) struct Block(Box<[MaybeUninit<u8>]>);
@@ -60,16 +61,21 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// Makes a payload of `bytes` bytes, which `fill` writes.
+    /// Makes a payload of `bytes` bytes, which `fill` writes, `from` another node process or this one.
     ///
     /// # Safety
     /// `fill` writes all of the `bytes` bytes at the address it is given, and no more.
-    pub(crate) unsafe fn store(&mut self, bytes: u64, fill: impl FnOnce(*mut u8)) -> Payload {
+    pub(crate) unsafe fn store(
+        &mut self,
+        from: Option<Node>,
+        bytes: u64,
+        fill: impl FnOnce(*mut u8),
+    ) -> Payload {
         let length = bytes as usize;
         if length <= PAYLOAD {
             let mut data = [0; PAYLOAD];
             fill(data.as_mut_ptr());
-            return Payload::Inline(data);
+            return Payload::Inline(from, data);
         }
         let mut block = match CLASSES.iter().position(|&size| length <= size) {
             Some(class) => {
@@ -79,7 +85,7 @@ impl Pool {
             None => Block::new(length),
         };
         fill(block.0.as_mut_ptr().cast());
-        Payload::Pooled(block)
+        Payload::Pooled(from, block)
     }
 
     /// Takes a block back.

@@ -21,6 +21,7 @@ use crate::endpoint::solo;
 use crate::matching::Position;
 use crate::operation::word::{Completed, Registered, Word};
 use crate::transfer::Transfer;
+use crate::way::{Hands, hands};
 use core::cell::UnsafeCell;
 use weft_base::Result;
 use weft_base::abi::Status;
@@ -185,12 +186,12 @@ impl Operation {
         let bytes = source.bytes.min(target.bytes);
         // SAFETY: the caller's promise.
         unsafe {
-            if bytes >= SHARE_FROM.get() && source.dense && target.dense {
-                self.transfer.copy(source.address, target.address, bytes);
-            } else if bytes >= SHARE_FROM.get() && source.is_divisible(target) {
-                self.transfer.copy_derived(source, target, bytes);
-            } else {
-                source.copy_to(target);
+            match hands(bytes, SHARE_FROM.get(), || source.is_divisible(target)) {
+                Hands::One => source.copy_to(target),
+                _ if source.dense && target.dense => {
+                    self.transfer.copy(source.address, target.address, bytes);
+                }
+                _ => self.transfer.copy_derived(source, target, bytes),
             }
         }
     }
@@ -203,10 +204,9 @@ impl Operation {
         let bytes = source.bytes.min(target.bytes);
         // SAFETY: the caller's promise.
         unsafe {
-            if bytes >= SHARE_FROM.get() && source.is_divisible(target) {
-                self.transfer.copy_locked(source, target, bytes);
-            } else {
-                source.copy_to(target);
+            match hands(bytes, SHARE_FROM.get(), || source.is_divisible(target)) {
+                Hands::One => source.copy_to(target),
+                _ => self.transfer.copy_locked(source, target, bytes),
             }
         }
     }

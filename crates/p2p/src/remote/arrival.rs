@@ -9,7 +9,7 @@ use crate::endpoint::{Endpoint, Message, Payload, Reference, State};
 use crate::engine::{Engine, finish, finish_in, outcome};
 use crate::matching::Envelope;
 use crate::operation::{Outcome, note_loss};
-use crate::reports::checking::{self, Kept, Origin, WRITTEN};
+use crate::reports::checking::{self, Origin, WRITTEN};
 use crate::requests::nonblocking::SEND_CANCELLED;
 use std::sync::atomic::Ordering;
 use weft_post::{Client, Costs, Credit, Nonsense, Offer, Post, Reception, Sections, Words};
@@ -151,7 +151,7 @@ impl Client for Engine {
     fn give_up_offer(&self, from: Node, target: u32, name: u64) -> Heard<bool> {
         let endpoint = self.rank_here(target)?;
         let mut state = endpoint.lock();
-        let is_it = |_: &Envelope, message: &Message| matches!(message.payload, Payload::Far(far, _) if far.node == from && far.offer.name() == name);
+        let is_it = |_: &Envelope, message: &Message| matches!(message.payload.plain(), Payload::Far(far) if far.node == from && far.offer.name() == name);
         let is_found = state.unexpected.take_where(is_it).is_some();
         if is_found {
             endpoint.note_unexpected(&state);
@@ -232,9 +232,7 @@ impl Engine {
             Err(state) => return self.keep(endpoint, state, from, envelope, whole, origin),
         };
         let bytes = whole.data().len() as u64;
-        if let Some(origin) = &origin {
-            checking::arrived(endpoint.rank(), &envelope, origin, receive);
-        }
+        checking::on_arrival(endpoint.rank(), &envelope, origin.as_ref(), receive);
         // SAFETY: matching has given the receive to this thread, or the thread posted none; its buffer is as promised.
         unsafe { receive.buffer().unpack_from(whole.data().as_ptr(), bytes) };
         drop(whole);
@@ -243,7 +241,7 @@ impl Engine {
         } else {
             finish(receive, &envelope, bytes);
         }
-        self.give_back(from, bytes);
+        self.give_back_to(from, bytes);
     }
 
     /// Keeps a short message that nobody has posted a receive for, as has been seen under the lock.
@@ -258,28 +256,23 @@ impl Engine {
         origin: Option<Origin>,
     ) {
         let bytes = whole.data().len() as u64;
-        let payload = match (origin, whole) {
-            (Some(origin), whole) => {
-                Payload::FarChecked { node: from, kept: Kept::far(whole.data(), origin) }
+        let payload = match whole {
+            Whole::Aside(collected, _) if collected.block().is_large() => {
+                Payload::Pooled(Some(from), collected.into_block())
             }
-            (None, Whole::Aside(collected, _)) if collected.block().is_large() => {
-                Payload::FarPooled { node: from, block: collected.into_block() }
-            }
-            (None, whole) => {
+            whole => {
                 let data = whole.data();
-                // SAFETY: the payload has room for the data.
-                let stored = unsafe {
-                    let fill = |out| weft_sys::copy::bytes(data.as_ptr(), out, data.len());
-                    state.pool.store(bytes, fill)
+                let fill = |out| {
+                    // SAFETY: the payload has room for the data.
+                    unsafe { weft_sys::copy::bytes(data.as_ptr(), out, data.len()) }
                 };
-                match stored {
-                    Payload::Inline(data) => Payload::FarInline { node: from, data },
-                    Payload::Pooled(block) => Payload::FarPooled { node: from, block },
-                    other => other,
-                }
+                // SAFETY: all of the data is written.
+                unsafe { state.pool.store(Some(from), bytes, fill) }
             }
         };
-        endpoint.add_unexpected(&mut state, envelope, Message { bytes, payload });
+        let mut message = Message { bytes, payload };
+        message.describe_as(origin);
+        endpoint.add_unexpected(&mut state, envelope, message);
         drop(state);
         endpoint.announce_arrival();
     }
@@ -292,16 +285,15 @@ impl Engine {
             None => match endpoint.take_posted(&envelope, &Section::outside()) {
                 Ok(receive) => receive,
                 Err(mut state) => {
-                    let message = Message { bytes, payload: Payload::Far(far, origin.map(Box::new)) };
+                    let mut message = Message { bytes, payload: Payload::Far(far) };
+                    message.describe_as(origin);
                     endpoint.add_unexpected(&mut state, envelope, message);
                     drop(state);
                     return endpoint.announce_arrival();
                 }
             },
         };
-        if let Some(origin) = &origin {
-            checking::arrived(endpoint.rank(), &envelope, origin, receive.get());
-        }
+        checking::on_arrival(endpoint.rank(), &envelope, origin.as_ref(), receive.get());
         let remote = self.far();
         let rank = remote.nodes().places().of(endpoint.rank()).index;
         let room = Receiving { operation: receive, rank, envelope, bytes };

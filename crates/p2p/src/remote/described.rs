@@ -6,11 +6,13 @@
 
 use super::header::Address;
 use super::memory::Sending;
+use super::sending::Apart;
 use crate::endpoint::Endpoint;
-use crate::engine::{Engine, Mode};
+use crate::engine::{Engine, message};
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation};
 use crate::reports::checking::Origin;
+use crate::way::{self, Call, Mode, Way};
 use std::sync::Arc;
 use weft_base::settings::is_checking;
 use weft_post::Nonsense;
@@ -23,7 +25,6 @@ impl Engine {
     /// As there.
     #[cold]
     #[inline(never)]
-    #[allow(clippy::too_many_arguments)]
     pub(super) unsafe fn deliver_described(
         &self,
         me: &Endpoint,
@@ -36,9 +37,10 @@ impl Engine {
     ) -> bool {
         let (post, before) = (&self.far().post, origin.len());
         let address = Address { target: place.index, envelope, is_described: true };
-        if mode == Mode::Standard
-            && let Some(permit) = post.permit(place.node, data.bytes, before as u64)
-        {
+        let call = if operation.is_some() { Call::Starts } else { Call::Tries };
+        let apart = Apart { towards: post.towards(place.node), note: before as u64 };
+        if let Way::Eager = way::choose(&message(data, mode, call), self.limits(), &apart) {
+            let permit = apart.permit(data.bytes);
             let mut payload = origin;
             payload.resize(before + data.bytes as usize, 0);
             // SAFETY: the caller's promise; there is room for the data.

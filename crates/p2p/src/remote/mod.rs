@@ -4,7 +4,7 @@
 //! peer can take, and what a loss ends. Here are envelopes, matching, and what checking mode says.
 //!
 //! # Ways of a message
-//! A message up to [`APART`] times what is short between ranks of one node process goes *eagerly*: header and data at
+//! A message up to [`APART`](crate::way::APART) times what is short between ranks of one node process goes *eagerly*: header and data at
 //! once, if there is credit for it. At the other side its data is copied into the posted
 //! buffer, or into that of the receive that polls (`expected`), or kept in the memory of the receiving rank. Everything
 //! else, and what is sent synchronously, is *offered*: envelope and length take the message's
@@ -33,10 +33,11 @@ mod partitioned;
 mod sending;
 
 use crate::endpoint::{Endpoint, Reference};
-use crate::engine::{Engine, Limits};
+use crate::engine::Engine;
 use crate::matching::Envelope;
 use crate::operation::{Operation, Outcome};
 use crate::reports::checking;
+use crate::way::Limits;
 pub(crate) use partitioned::{FarReceive, FarSend, sender};
 
 use std::sync::OnceLock;
@@ -45,12 +46,6 @@ use weft_base::settings::is_checking;
 use weft_post::{Offer, Post};
 use weft_sync::Lock;
 use weft_transport::{Channel, Device, Node, Nodes};
-
-/// How many times longer than between ranks of a node process a message may be that goes eagerly, if its device takes it. To
-/// ask first costs two messages: between hosts each of them costs both sides what copying 20 KiB does. Through the segment of a
-/// host 64 KiB take 2.0 us eagerly and 2.7 us when asked for, a stream of them 1.6 and 3.0 us a message; if nobody waits for
-/// them, which costs a copy more, 2.7 and 2.9. With 256 KiB that copy would be too dear: 7.5 and 6.5 us.
-const APART: u64 = 16;
 
 /// Which part of a rank's memory for messages nobody receives yet belongs to each node process that joins later.
 const SHARES: u64 = 16;
@@ -164,7 +159,7 @@ impl Remote {
 /// Returns the limits of messages to and from a peer. Who sends waits for its data, so nothing is lent.
 fn of_peer(limits: &Limits, there: u64, here: u64) -> weft_post::Limits {
     let note = if is_checking() { checking::WRITTEN as u64 } else { 0 };
-    weft_post::Limits { there, here, lent: 0, short: limits.eager.saturating_mul(APART), note }
+    weft_post::Limits { there, here, lent: 0, short: limits.eager_apart(u64::MAX), note }
 }
 
 impl Engine {
@@ -174,7 +169,7 @@ impl Engine {
 
     /// Notes that a message of another node process was delivered, and gives credit back if there is much of it.
     #[inline]
-    pub(crate) fn give_back(&self, node: Node, bytes: u64) {
+    pub(crate) fn give_back_to(&self, node: Node, bytes: u64) {
         self.far().post.used(self, node, Post::<Self>::cost(bytes));
     }
 

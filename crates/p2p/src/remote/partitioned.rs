@@ -9,11 +9,12 @@
 
 use super::Remote;
 use crate::endpoint::Endpoint;
-use crate::engine::{Engine, Mode};
+use crate::engine::Engine;
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, Outcome};
 use crate::partitioned::Parts;
 use crate::waiting::signal::Signal;
+use crate::way::Mode;
 use core::cell::UnsafeCell;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};

@@ -5,13 +5,54 @@ use super::header::Address;
 use super::memory::{Receiving, Sending};
 use super::{Far, Remote, end, failed};
 use crate::endpoint::{Endpoint, Reference};
-use crate::engine::{Engine, Mode};
+use crate::engine::{Engine, message};
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, note_loss};
 use crate::reports::checking::Origin;
+use crate::way::{self, Call, Mode, Receiver, Way};
 use weft_base::settings::is_checking;
-use weft_post::{Client, Header, Permit};
+use weft_post::{Client, Header, Permit, Towards};
 use weft_transport::{Device, Node, Place, Refusal};
+
+/// The node process of a receiver, as a choice of ways sees it.
+pub(super) struct Apart<'a> {
+    pub towards: Towards<'a, Engine>,
+    /// How many bytes go in front of the data.
+    pub note: u64,
+}
+
+impl<'a> Apart<'a> {
+    /// Returns the right to send a message for which the choice has taken credit.
+    #[inline(always)]
+    pub fn permit(&self, bytes: u64) -> Permit<'a, Engine> {
+        self.towards.permit(bytes, self.note)
+    }
+}
+
+impl way::State for &Apart<'_> {
+    type Ring = ();
+    type Receive = ();
+
+    #[inline(always)]
+    fn eager(&self) -> u64 {
+        self.towards.short()
+    }
+
+    #[inline(always)]
+    fn takes_answers(&self) -> bool {
+        self.towards.takes_answers()
+    }
+
+    #[inline(always)]
+    fn takes_credit(&self, bytes: u64) -> bool {
+        self.towards.takes_credit(bytes, self.note)
+    }
+
+    #[inline(always)]
+    fn receiver(&self) -> Receiver<()> {
+        Receiver::Apart
+    }
+}
 
 impl Remote {
     /// Receives what others leave to the calling thread, because it sends.
@@ -43,6 +84,26 @@ impl Engine {
         mode: Mode,
         operation: Option<&Operation>,
     ) -> bool {
+        let call = if operation.is_some() { Call::Starts } else { Call::Tries };
+        // SAFETY: the caller's promise.
+        unsafe { self.carry_far(me, target, envelope, data, mode, call, operation) }
+    }
+
+    /// Sends a message its way to another node process; see [`Engine::deliver`].
+    ///
+    /// # Safety
+    /// As [`Engine::start_send`].
+    #[inline(always)]
+    pub(crate) unsafe fn carry_far(
+        &self,
+        me: &Endpoint,
+        target: u32,
+        envelope: Envelope,
+        data: &Buffer,
+        mode: Mode,
+        call: Call,
+        operation: Option<&Operation>,
+    ) -> bool {
         let remote = self.remote().expect("a rank that is not here is far");
         let place = remote.nodes().places().of(target);
         if is_checking()
@@ -52,23 +113,27 @@ impl Engine {
             return unsafe { self.deliver_described(me, place, envelope, data, mode, operation, origin) };
         }
         let mut header = Address { target: place.index, envelope, is_described: false }.encode();
-        if mode == Mode::Standard
-            && let Some(permit) = remote.post.permit(place.node, data.bytes, 0)
-        {
-            let sent = if data.dense && data.bytes > 0 {
-                // SAFETY: one block of so many bytes, by the caller's promise.
-                permit.send(&mut header, unsafe {
-                    core::slice::from_raw_parts(data.address, data.bytes as usize)
-                })
-            } else {
-                // SAFETY: the caller's promise.
-                unsafe { data.with_packed(|data| permit.send(&mut header, data)) }
-            };
-            let later = |operation| Sending::Whole(operation, 0);
-            return self.after(permit, sent, &envelope, &header, operation, later);
+        let apart = Apart { towards: remote.post.towards(place.node), note: 0 };
+        match (way::choose(&message(data, mode, call), self.limits(), &apart), operation) {
+            (Way::Eager, _) => {
+                let permit = apart.permit(data.bytes);
+                let sent = if data.dense && data.bytes > 0 {
+                    // SAFETY: one block of so many bytes, by the caller's promise.
+                    permit.send(&mut header, unsafe {
+                        core::slice::from_raw_parts(data.address, data.bytes as usize)
+                    })
+                } else {
+                    // SAFETY: the caller's promise.
+                    unsafe { data.with_packed(|data| permit.send(&mut header, data)) }
+                };
+                let later = |operation| Sending::Whole(operation, 0);
+                return self.after(permit, sent, &envelope, &header, operation, later);
+            }
+            // SAFETY: the caller's promise; what goes as an answer is one block.
+            (Way::Answer, _) => return unsafe { self.answer_far(&apart, header, data) },
+            (Way::Request, Some(operation)) => self.offer_far(me, place.node, header, operation, &[]),
+            _ => {}
         }
-        let Some(operation) = operation else { return false };
-        self.offer_far(me, place.node, header, operation, &[]);
         false
     }
 
@@ -120,22 +185,17 @@ impl Engine {
         remote.post.offer(self, to, header, data, note, operation);
     }
 
-    /// Sends a message that is not short as an answer; see [`Device::answer`]. Returns whether it is sent. Only for who waits for its
-    /// end: other sends may still be cancelled while nobody receives them.
+    /// Sends a message that is not short as an answer, for which credit was taken; see [`Device::answer`]. Returns whether it is sent.
+    /// Only for who waits for its end: other sends may still be cancelled while nobody receives them.
     ///
     /// # Safety
-    /// As [`Engine::start_send`].
-    pub(crate) unsafe fn answer_far(&self, target: u32, envelope: Envelope, data: &Buffer) -> bool {
-        if is_checking() || !data.dense {
-            return false;
-        }
-        let remote = self.remote().expect("a rank that is not here is far");
-        let place = remote.nodes().places().of(target);
-        let header = Address { target: place.index, envelope, is_described: false }.encode();
-        // SAFETY: a dense buffer's data is one block, which the sender leaves alone, by the caller's promise.
-        let is_sent = remote.post.answer(place.node, header, unsafe { data.in_place() });
+    /// As [`Engine::start_send`], and the data is one block.
+    #[inline(never)]
+    unsafe fn answer_far(&self, apart: &Apart<'_>, header: Header, data: &Buffer) -> bool {
+        // SAFETY: the caller's promise; the sender leaves its data alone.
+        let is_sent = apart.permit(data.bytes).answer(header, unsafe { data.in_place() });
         if is_sent {
-            remote.see_to_arrivals();
+            self.far().see_to_arrivals();
         }
         is_sent
     }

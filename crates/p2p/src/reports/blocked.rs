@@ -44,7 +44,7 @@ impl Engine {
         }
         let blocked = |thread, waits_for, number| Blocked { thread, waits_for, at: rank, number };
         state.unexpected.for_each_numbered(|_, message, number| {
-            if let Payload::Remote(send) = &message.payload {
+            if let Payload::Sender(send) = message.payload.plain() {
                 found.extend(send.get().waiter().map(|thread| blocked(thread, For::Send(rank), number)));
             }
         });

@@ -1,14 +1,18 @@
 //! Checking mode: what is compared when a message is matched, and which buffers of a rank are in use.
 //!
-//! Nothing here runs unless [`is_checking`]. In checking mode there are no rings, and every send that does not find its
-//! receive keeps its datatype and the place of its call, so all messages meet their receives in two places of `engine`. To
-//! another node process a message takes both with it ([`Origin::written`]), in front of its data; see the page of `remote`.
+//! The ways of messages know nothing of it. It stands at four places on their edges, each a function here that does nothing
+//! unless [`is_checking`]: where the program hands over a buffer ([`before_send`], [`mode`], [`before_receive`]); where a message finds a
+//! posted receive ([`on_delivery`], [`on_arrival`]); where it finds none and is put into a payload that says what it is
+//! ([`Message::describe`]); and where a receive finds that ([`Message::undescribe`]). There are no rings in checking mode, so all
+//! messages come by there. To another node process a message takes along what it is ([`Origin::written`]), in front of its
+//! data; see the page of `remote`.
 #![allow(unsafe_code)] // Reads buffers of sends in progress, and the datatypes they name.
 
-use crate::endpoint::{Endpoint, Payload};
-use crate::engine::Mode;
+use crate::endpoint::{Endpoint, Message, Payload, State};
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation};
+use crate::way::Mode;
+use core::mem::replace;
 use core::ops::Range;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -17,11 +21,13 @@ use weft_base::finding::{self, Finding};
 use weft_base::settings::{self, is_checking};
 use weft_base::site::{self, Site};
 use weft_datatype::{Datatype, Signature, for_each_run};
+use weft_local::PAYLOAD;
+use weft_sync::LockGuard;
 
-/// The data of an unexpected message, with what is known of its send.
-pub(crate) struct Kept {
-    pub data: Box<[u8]>,
+/// A payload with what is known of its send.
+pub(crate) struct Described {
     pub origin: Origin,
+    pub payload: Payload,
 }
 
 /// One side of a message.
@@ -70,79 +76,139 @@ impl Origin {
     }
 }
 
-impl Kept {
-    /// Keeps data that has come from another node process.
-    pub fn far(data: &[u8], origin: Origin) -> Box<Self> {
-        Box::new(Self { data: data.into(), origin })
+/// Looks, before data is sent that no request keeps, for buffers in use that the send may not touch.
+#[inline(always)]
+pub(crate) fn before_send(me: &Endpoint, data: &Buffer) {
+    if is_checking() {
+        look(me, data, false);
     }
+}
 
-    /// Copies the data of a send that found no receive.
-    ///
-    /// # Safety
-    /// The promise of [`Buffer::new`], for reading.
-    pub unsafe fn new(buffer: &Buffer) -> Self {
-        let mut data = vec![0u8; buffer.bytes() as usize].into_boxed_slice();
-        // SAFETY: there is room for the data.
-        unsafe { buffer.pack_into(data.as_mut_ptr()) };
-        Self { data, origin: Origin::of(buffer, None) }
+/// As [`before_send`], before a receive without a request.
+#[inline(always)]
+pub(crate) fn before_receive(me: &Endpoint, buffer: &Buffer) {
+    if is_checking() {
+        look(me, buffer, true);
     }
 }
 
 /// Returns the mode of a send of the program: a standard one waits for its receive, as MPI allows it to, so that a program that
 /// needs messages to be buffered comes to its deadlock. Messages of the library itself stay as they are.
-#[cold]
-#[inline(never)]
+#[inline(always)]
 pub(crate) fn mode(mode: Mode, envelope: &Envelope) -> Mode {
-    let waits = settings::CHECK_SENDS.get() == 0 && envelope.context.is_multiple_of(2);
-    if waits { Mode::Synchronous } else { mode }
+    if is_checking() && settings::CHECK_SENDS.get() == 0 && envelope.context.is_multiple_of(2) {
+        return Mode::Synchronous;
+    }
+    mode
 }
 
-/// Looks for buffers in use that an operation may not touch, whose data no request keeps.
 #[cold]
 #[inline(never)]
-pub(crate) fn look(me: &Endpoint, buffer: &Buffer, writes: bool) {
+fn look(me: &Endpoint, buffer: &Buffer, writes: bool) {
     me.requests().pending.look(me.rank(), buffer, writes);
 }
 
-/// Compares a message of another node process with the receive that it has found.
-#[cold]
-#[inline(never)]
-pub(crate) fn arrived(rank: u32, envelope: &Envelope, sent: &Origin, receive: &Operation) {
-    matched(rank, envelope, sent, &Origin::of(&receive.buffer(), receive.site()));
-}
-
-/// Compares a message of another node process with the receive of the calling thread that has found it.
-#[cold]
-#[inline(never)]
-pub(crate) fn found(rank: u32, envelope: &Envelope, sent: &Origin, buffer: &Buffer) {
-    matched(rank, envelope, sent, &Origin::of(buffer, None));
-}
-
 /// Compares a send of the calling thread with the posted receive it has found.
+#[inline(always)]
+pub(crate) fn on_delivery(rank: u32, envelope: &Envelope, data: &Buffer, receive: &Operation) {
+    if is_checking() {
+        delivered(rank, envelope, data, receive);
+    }
+}
+
 #[cold]
 #[inline(never)]
-pub(crate) fn delivered(rank: u32, envelope: &Envelope, data: &Buffer, receive: &Operation) {
+fn delivered(rank: u32, envelope: &Envelope, data: &Buffer, receive: &Operation) {
     let posted = Origin::of(&receive.buffer(), receive.site());
     matched(rank, envelope, &Origin::of(data, None), &posted);
 }
 
-/// Compares a send that waits with the receive of the calling thread that has found it.
-#[cold]
-#[inline(never)]
-pub(crate) fn taken(rank: u32, envelope: &Envelope, send: &Operation, buffer: &Buffer) {
-    let sent = Origin::of(&send.buffer(), send.site());
-    matched(rank, envelope, &sent, &Origin::of(buffer, None));
+/// Compares a message of another node process, if that has said what it is, with the posted receive that it has found.
+#[inline(always)]
+pub(crate) fn on_arrival(rank: u32, envelope: &Envelope, sent: Option<&Origin>, receive: &Operation) {
+    if let Some(sent) = sent {
+        arrived(rank, envelope, sent, receive);
+    }
 }
 
-/// Copies the data of a send of the calling thread that has found no receive.
-///
-/// # Safety
-/// The promise of [`Buffer::new`], for reading.
 #[cold]
 #[inline(never)]
-pub(crate) unsafe fn kept(data: &Buffer) -> Payload {
-    // SAFETY: the caller's promise.
-    Payload::Checked(Box::new(unsafe { Kept::new(data) }))
+fn arrived(rank: u32, envelope: &Envelope, sent: &Origin, receive: &Operation) {
+    matched(rank, envelope, sent, &Origin::of(&receive.buffer(), receive.site()));
+}
+
+impl Message {
+    /// Says what a send of the calling thread has sent.
+    #[inline(always)]
+    pub(crate) fn describe(&mut self, data: &Buffer) {
+        if is_checking() {
+            describe_send(self, data);
+        }
+    }
+
+    /// Says what was sent, if another node process has told.
+    #[inline(always)]
+    pub(crate) fn describe_as(&mut self, origin: Option<Origin>) {
+        if let Some(origin) = origin {
+            describe(self, origin);
+        }
+    }
+
+    /// Compares a message that left the queue with the receive of the calling thread that has found it, if it says what it is,
+    /// and takes that off. Not to be called under a lock: nobody reports while holding one.
+    #[inline(always)]
+    pub(crate) fn undescribe(&mut self, rank: u32, envelope: &Envelope, buffer: &Buffer) {
+        if let Payload::Described(_) = self.payload {
+            found(rank, envelope, self, buffer);
+        }
+    }
+}
+
+impl Endpoint {
+    /// As [`Message::undescribe`], for who holds the lock: it is let go meanwhile.
+    #[inline(always)]
+    pub(crate) fn undescribe<'a>(
+        &'a self,
+        state: LockGuard<'a, State>,
+        envelope: &Envelope,
+        message: &mut Message,
+        buffer: &Buffer,
+    ) -> LockGuard<'a, State> {
+        if let Payload::Described(_) = message.payload {
+            drop(state);
+            found(self.rank(), envelope, message, buffer);
+            return self.lock();
+        }
+        state
+    }
+}
+
+/// In place of a payload while that is changed.
+const NOTHING: Payload = Payload::Inline(None, [0; PAYLOAD]);
+
+#[cold]
+#[inline(never)]
+fn describe_send(message: &mut Message, data: &Buffer) {
+    describe(message, Origin::of(data, None));
+}
+
+#[cold]
+#[inline(never)]
+fn describe(message: &mut Message, origin: Origin) {
+    let payload = replace(&mut message.payload, NOTHING);
+    message.payload = Payload::Described(Box::new(Described { origin, payload }));
+}
+
+#[cold]
+#[inline(never)]
+fn found(rank: u32, envelope: &Envelope, message: &mut Message, buffer: &Buffer) {
+    message.payload = match replace(&mut message.payload, NOTHING) {
+        Payload::Described(described) => {
+            matched(rank, envelope, &described.origin, &Origin::of(buffer, None));
+            described.payload
+        }
+        plain => plain,
+    };
 }
 
 /// Compares the datatypes of a message and its receive by rank `rank`.
@@ -367,9 +433,7 @@ impl Endpoint {
             // Odd contexts are the library's own.
             if envelope.context % 2 == 0 {
                 let site = match &message.payload {
-                    Payload::Checked(kept) | Payload::FarChecked { kept, .. } => kept.origin.site,
-                    Payload::Far(_, Some(origin)) => origin.site,
-                    Payload::Remote(send) => send.get().site(),
+                    Payload::Described(described) => described.origin.site,
                     _ => None,
                 };
                 messages.push((*envelope, message.bytes, site));

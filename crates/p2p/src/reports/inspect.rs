@@ -2,10 +2,11 @@
 #![allow(unsafe_code)] // Reads the datatypes of operations in progress.
 
 use crate::endpoint::{Endpoint, Payload, Reference};
-use crate::engine::{Engine, Mode};
+use crate::engine::Engine;
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation};
 use crate::requests::{Kind, Recipe, Slot, WorkDescription, is_memoryless};
+use crate::way::Mode;
 use weft_base::abi;
 use weft_base::constants::MPI_REQUEST_NULL;
 use weft_datatype::Datatype;
@@ -69,8 +70,8 @@ impl Engine {
         // Odd contexts are the library's own.
         state.unexpected.for_each(|envelope, message| {
             if envelope.context.is_multiple_of(2) {
-                let elements = || match &message.payload {
-                    Payload::Remote(send) => elements(&send.get().buffer()),
+                let elements = || match message.payload.plain() {
+                    Payload::Sender(send) => elements(&send.get().buffer()),
                     _ => None,
                 };
                 let lying = || Lying { envelope: *envelope, bytes: message.bytes, elements: elements() };

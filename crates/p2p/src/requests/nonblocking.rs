@@ -3,7 +3,7 @@
 
 use crate::buffered::Scopes;
 use crate::endpoint::Endpoint;
-use crate::engine::{Engine, Mode};
+use crate::engine::{Engine, message};
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, Outcome};
 use crate::probe::Matched;
@@ -11,6 +11,7 @@ use crate::reports::checking;
 use crate::requests::{
     COMPLETED_COLLECTIVE, COMPLETED_SEND, Content, Kind, Rare, Recipe, Slot, release_detached,
 };
+use crate::way::{Call, Mode};
 use weft_base::constants::*;
 use weft_base::settings::is_checking;
 use weft_base::{Error, Result, abi};
@@ -76,8 +77,8 @@ impl Engine {
         mode: Mode,
         comm: abi::Comm,
     ) -> abi::Request {
-        let may_be_eager = data.bytes() <= self.limits().eager || !self.is_local(target);
-        if mode == Mode::Standard && !is_checking() && may_be_eager {
+        let message = message(&data, mode, Call::Tries);
+        if !is_checking() && message.may_end_at_once(self.limits(), || self.is_local(target)) {
             // The usual case is complete at once and needs no request: look before making one.
             // SAFETY: the caller's promise.
             if unsafe { self.send_if_eager(me, target, envelope, &data) } {
@@ -98,11 +99,9 @@ impl Engine {
         target: u32,
         envelope: Envelope,
         slot: &Slot,
-        mut mode: Mode,
+        mode: Mode,
     ) {
-        if is_checking() {
-            mode = checking::mode(mode, &envelope);
-        }
+        let mode = checking::mode(mode, &envelope);
         // SAFETY: slots stay in place; the buffer is as promised.
         if unsafe { self.start_send(me, target, envelope, &slot.operation, mode) } {
             slot.operation.complete_unshared(Outcome::SENT);
@@ -150,10 +149,11 @@ impl Engine {
     ///
     /// # Safety
     /// The promise of [`Buffer::new`], for writing.
-    pub unsafe fn imrecv(&self, me: &Endpoint, matched: Matched, buffer: Buffer) -> abi::Request {
+    pub unsafe fn imrecv(&self, me: &Endpoint, mut matched: Matched, buffer: Buffer) -> abi::Request {
         let (comm, outcome) = (matched.comm, matched.outcome());
         let slot = me.requests().create(Content::new(Kind::Receive, comm, None), buffer, true);
-        if let Some((envelope, bytes, far)) = matched.far(me, &buffer) {
+        matched.undescribe(me, &buffer);
+        if let Some((envelope, bytes, far)) = matched.far() {
             let handle = slot.handle();
             // SAFETY: the caller's promise; slots stay in place.
             unsafe { self.fetch(me, envelope, bytes, far, &slot.operation) };
@@ -227,6 +227,7 @@ impl Engine {
         let mut waiting = None;
         let operation;
         if let Some((target, envelope, data)) = send {
+            checking::before_send(me, &data);
             // SAFETY: the caller's promise; `operation` stays here until it is complete.
             unsafe {
                 if data.bytes() > self.limits().eager || !self.send_if_eager(me, target, envelope, &data) {

@@ -2,9 +2,9 @@
 #![allow(unsafe_code)] // A slot's content belongs to whoever the tag says.
 
 use super::{Requests, Work};
-use crate::engine::Mode;
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation};
+use crate::way::Mode;
 use core::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};

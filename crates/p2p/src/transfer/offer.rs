@@ -23,10 +23,11 @@ use crate::engine::Engine;
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation};
 use crate::transfer::split::{PARTS, Split};
+use crate::way::{HELPED_FROM, Hands, hands_of_offer};
 use core::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 use weft_base::settings::SHARE_FROM;
-use weft_local::{Header, MEMORY, OFFER, PAYLOAD};
+use weft_local::{Header, MEMORY, OFFER, PAYLOAD, Ring};
 use weft_sync::facade::pause;
 use weft_sync::invitation::End;
 
@@ -40,11 +41,6 @@ pub(crate) struct Offer {
     pub bytes: u64,
 }
 
-/// The length of one block from which it is not offered: up to there two parts fixed in advance, and no lock, are quicker
-/// than pieces that both sides take as they come.
-const BLOCKS_BELOW: u64 = 160 << 10;
-/// The shortest offer whose sender is invited to help; of 16 KiB, unchanged, help costs more than it saves.
-const HELPED_FROM: u64 = 24 << 10;
 /// How long before the end of the front the receiver fetches the word that says what became of the tail.
 const AHEAD: usize = 2 << 10;
 /// How often a sender looks at short intervals.
@@ -81,17 +77,11 @@ impl Offer {
         // SAFETY: the sender keeps data and operation until the latter is complete.
         unsafe {
             let send = self.operation.as_ref();
-            if let Some(splits) = splits
-                && !self.address.is_null()
-                && self.bytes >= HELPED_FROM
-                && buffer.dense
-                && self.bytes <= buffer.bytes
-            {
-                self.copy_together(send, buffer.address, splits);
-            } else if self.address.is_null() || self.bytes >= SHARE_FROM.get() {
-                send.copy_locked(&send.buffer(), buffer);
-            } else {
-                buffer.unpack_from(self.address, self.bytes);
+            let is_block = !self.address.is_null() && buffer.dense && self.bytes <= buffer.bytes;
+            match (hands_of_offer(self.bytes, SHARE_FROM.get(), is_block, splits.is_some()), splits) {
+                (Hands::Invited, Some(splits)) => self.copy_together(send, buffer.address, splits),
+                (Hands::One, _) if !self.address.is_null() => buffer.unpack_from(self.address, self.bytes),
+                _ => send.copy_locked(&send.buffer(), buffer),
             }
             send.complete_offer();
         }
@@ -162,24 +152,19 @@ unsafe fn help(operation: &Operation, data: &Buffer) -> bool {
 }
 
 impl Engine {
-    /// Tells whether a message is one of those that are offered.
-    #[inline]
-    pub(crate) fn is_offered(&self, data: &Buffer) -> bool {
-        let below = if data.dense { BLOCKS_BELOW.max(SHARE_FROM.get()) } else { SHARE_FROM.get() };
-        data.bytes > self.limits().eager && data.bytes < below
-    }
-
-    /// Sends by an offer, if that is sensible. Returns whether the message is sent; if not, nothing has been done.
+    /// Sends by an offer, if the ring has room. Returns whether the message is sent; if not, nothing has been done.
     ///
     /// # Safety
-    /// As [`Engine::send`].
-    #[inline]
-    pub(crate) unsafe fn offer(&self, me: &Endpoint, target: u32, envelope: Envelope, data: Buffer) -> bool {
-        let Some(ring) = me.ring_to(target) else { return false };
-        let Some(endpoint) = self.local(target) else { return false };
-        if endpoint.is_asleep() || endpoint.posted_hint() || !weft_sched::look_again(0, self.limits().spins) {
-            return false;
-        }
+    /// As [`Engine::send`]; the ring leads to `endpoint`.
+    #[inline(never)]
+    pub(crate) unsafe fn offer(
+        &self,
+        me: &Endpoint,
+        endpoint: &Endpoint,
+        ring: &Ring,
+        envelope: Envelope,
+        data: Buffer,
+    ) -> bool {
         let operation = Operation::offered(data);
         let address = if data.dense { data.address.cast_const() } else { core::ptr::null() };
         let offer = Offer { operation: NonNull::from(&operation), address, bytes: data.bytes };

@@ -82,6 +82,7 @@ impl Job {
             unexpected: [0, 2000, 1 << 20][random.below(3) as usize],
             rings: 0,
             spins: 0,
+            ..Limits::default()
         };
         let conditions = Conditions::random(random.below(u64::MAX), places.nodes());
         Self::new(places, conditions, limits)

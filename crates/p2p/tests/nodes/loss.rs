@@ -13,7 +13,7 @@ fn a_lost_node_process_fails_operations_and_hangs_none() {
     for seed in seeds(160) {
         let _seed = Seed(seed);
         let mut random = Random::new(seed);
-        let limits = Limits { eager: 300, unexpected: 2000, rings: 0, spins: 0 };
+        let limits = Limits { eager: 300, unexpected: 2000, rings: 0, spins: 0, ..Limits::default() };
         let job = Job::new(Places::blocks(3, 1), Conditions::random(seed, 3), limits);
         job.network().cut_at(random.below(400), 0, 1);
         let (mut sending, mut receiving) = (Vec::new(), Vec::new());
@@ -85,7 +85,7 @@ fn nonsense_from_a_peer_fails_the_peer_and_nothing_else() {
     for seed in seeds(120) {
         let _seed = Seed(seed);
         let mut random = Random::new(seed);
-        let limits = Limits { eager: 300, unexpected: 2000, rings: 0, spins: 0 };
+        let limits = Limits { eager: 300, unexpected: 2000, rings: 0, spins: 0, ..Limits::default() };
         let job = Job::new(Places::blocks(3, 1), Conditions::calm(seed), limits);
         let device = job.network().device(2);
         let mut data = content(9000, 0, 1);
@@ -160,7 +160,7 @@ fn what_no_rank_sends_is_reported_for_what_it_is() {
         (free, "a message that has cost nothing"),
     ];
     for (header, what) in cases {
-        let limits = Limits { eager: 300, unexpected: 2000, rings: 0, spins: 0 };
+        let limits = Limits { eager: 300, unexpected: 2000, rings: 0, spins: 0, ..Limits::default() };
         let job = Job::new(Places::blocks(2, 1), Conditions::calm(1), limits);
         let mut got = [0; 8];
         let receive = job.irecv(0, 1, 3, dense(&mut got), None);

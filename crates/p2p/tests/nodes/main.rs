@@ -162,6 +162,7 @@ fn messages_of_a_pair_do_not_overtake() {
             unexpected: [0, 1500, 1 << 20][random.below(3) as usize],
             rings: 0,
             spins: 0,
+            ..Limits::default()
         };
         let job = Job::new(Places::blocks(2, 1), Conditions::random(seed, 2), limits);
         let mut sending = Vec::new();
@@ -201,7 +202,7 @@ fn messages_of_a_pair_do_not_overtake() {
 
 #[test]
 fn what_nobody_receives_stays_within_the_limit() {
-    let limits = Limits { eager: 1000, unexpected: 50_000, rings: 0, spins: 0 };
+    let limits = Limits { eager: 1000, unexpected: 50_000, rings: 0, spins: 0, ..Limits::default() };
     let job = Job::new(Places::blocks(2, 1), Conditions::calm(1), limits);
     let mut data = vec![7; 1000];
     let mut sending: Vec<_> =
@@ -228,7 +229,7 @@ fn parts_of_long_messages_may_come_in_any_order() {
     for seed in seeds(24) {
         let _seed = Seed(seed);
         let mut random = Random::new(seed);
-        let limits = Limits { eager: 64, unexpected: 1 << 20, rings: 0, spins: 0 };
+        let limits = Limits { eager: 64, unexpected: 1 << 20, rings: 0, spins: 0, ..Limits::default() };
         let conditions = Conditions { ways: 3, remote_read: false, ..Conditions::random(seed, 2) };
         let job = Job::new(Places::blocks(2, 1), conditions, limits);
         let mut sent: Vec<_> = (0..6)
@@ -255,7 +256,7 @@ fn parts_of_long_messages_may_come_in_any_order() {
 fn a_synchronous_send_waits_for_its_receive() {
     for seed in seeds(40) {
         let _seed = Seed(seed);
-        let limits = Limits { eager: 4096, unexpected: 1 << 20, rings: 0, spins: 0 };
+        let limits = Limits { eager: 4096, unexpected: 1 << 20, rings: 0, spins: 0, ..Limits::default() };
         let job = Job::new(Places::blocks(2, 1), Conditions::random(seed, 2), limits);
         for length in [0, 8, 9000] {
             let mut data = content(length, 0, 1);
@@ -281,7 +282,7 @@ fn a_cancelled_operation_or_its_message_is_never_lost() {
     for seed in seeds(200) {
         let _seed = Seed(seed);
         let mut random = Random::new(seed);
-        let limits = Limits { eager: 64, unexpected: 1 << 20, rings: 0, spins: 0 };
+        let limits = Limits { eager: 64, unexpected: 1 << 20, rings: 0, spins: 0, ..Limits::default() };
         let job = Job::new(Places::blocks(2, 1), Conditions::random(seed, 2), limits);
         let length = [8, 5000][random.below(2) as usize];
         let mut data = content(length, 0, 1);
@@ -316,7 +317,7 @@ fn a_cancelled_operation_or_its_message_is_never_lost() {
 /// A program may have synchronised in other ways, and so know that the message has come.
 #[test]
 fn what_has_come_before_its_receive_is_cancelled_is_received() {
-    let limits = Limits { eager: 64, unexpected: 1 << 20, rings: 0, spins: 0 };
+    let limits = Limits { eager: 64, unexpected: 1 << 20, rings: 0, spins: 0, ..Limits::default() };
     let job = Job::new(Places::blocks(2, 1), Conditions::calm(1), limits);
     let (mut data, mut got) = (content(8, 0, 1), vec![0; 8]);
     let receive = job.irecv(1, 0, 1, dense(&mut got), None);
@@ -330,7 +331,7 @@ fn what_has_come_before_its_receive_is_cancelled_is_received() {
 /// The receiver has the message, and what says so has arrived at the sender: the next send finds its room.
 #[test]
 fn a_buffered_send_looks_whether_there_is_room_by_now() {
-    let limits = Limits { eager: 300, unexpected: 2000, rings: 0, spins: 0 };
+    let limits = Limits { eager: 300, unexpected: 2000, rings: 0, spins: 0, ..Limits::default() };
     let job = Job::new(Places::blocks(2, 1), Conditions::calm(1), limits);
     const LENGTH: usize = 5000;
     let mut space = vec![0; LENGTH + MPI_BSEND_OVERHEAD as usize];

@@ -36,7 +36,7 @@ fn ranks_on_threads_exchange_messages_through_a_segment() {
         let (memory, _) = Segment::create(nodes).unwrap();
         let attach = |node| SegmentDevice::attach(memory.try_clone().unwrap(), node).unwrap();
         let devices = (0..nodes).map(|node| Box::new(attach(node)) as Box<dyn Device>).collect();
-        let limits = Limits { eager: 4096, unexpected: 10_000, rings: 16, spins: 50 };
+        let limits = Limits { eager: 4096, unexpected: 10_000, rings: 16, spins: 50, ..Limits::default() };
         exchange(seed, &Job::over(devices, Places::round_robin(nodes + 2, nodes), limits));
     }
 }
@@ -134,6 +134,7 @@ fn parts_arrive_where_they_belong() {
             unexpected: [0, 2000, 1 << 20][random.below(3) as usize],
             rings: 0,
             spins: 0,
+            ..Limits::default()
         };
         let job = Job::new(Places::blocks(2, 1), Conditions::random(seed, 2), limits);
         // In units of three bytes, which is a block of the types with gaps.
@@ -248,7 +249,7 @@ fn ranks_of_two_jobs_that_meet_exchange_messages() {
     for seed in seeds(20) {
         let _named = Seed(seed);
         let mut random = Random::new(seed);
-        let limits = Limits { eager: 64, unexpected: 1 << 16, rings: 0, spins: 0 };
+        let limits = Limits { eager: 64, unexpected: 1 << 16, rings: 0, spins: 0, ..Limits::default() };
         let jobs = [2, 3].map(|nodes| {
             Job::new(Places::blocks(nodes, 1), Conditions::random(random.below(u64::MAX), nodes), limits)
         });

@@ -114,7 +114,7 @@ pub fn all_limits() -> Vec<Limits> {
     for rings in [0, 1, 16] {
         for spins in [0, 300] {
             for (eager, unexpected) in [(0, 0), (64, 1000), (4096, 1 << 20)] {
-                all.push(Limits { eager, unexpected, rings, spins });
+                all.push(Limits { eager, unexpected, rings, spins, ..Limits::default() });
             }
         }
     }

@@ -12,9 +12,9 @@ use memory::{LONGEST, Memory, Wanted, fill};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
-use weft_post::{Client, Limits, Post};
+use weft_post::{Client, Limits, Permit, Post};
 use weft_transport::simulator::{Conditions, Network, Random};
-use weft_transport::{Channel, Device, Nobody, Node, Nodes, Places, Refusal};
+use weft_transport::{Channel, Device, MOST_ANSWER, Nobody, Node, Nodes, Places, Refusal};
 
 /// Node processes, each with a service.
 struct World<K: Kind> {
@@ -91,7 +91,15 @@ impl<K: Kind> World<K> {
         let (this, content) = (*number, fill(from, to, *number, bytes as usize));
         *number += 1;
         let (post, mut header) = (&keeper.post, header(from, this));
-        if K::HAS_ALL && self.below(4) == 0 && post.answer(to, header, content) {
+        let towards = post.towards(to);
+        let permit = |is_possible: bool| {
+            (is_possible && towards.takes_credit(bytes, 0)).then(|| towards.permit(bytes, 0))
+        };
+        let is_answer = |permit: Permit<'_, Keeper<K>>| permit.answer(header, content);
+        if K::HAS_ALL
+            && self.below(4) == 0
+            && permit(towards.takes_answers() && bytes <= MOST_ANSWER as u64).is_some_and(is_answer)
+        {
             self.answers += 1;
             return;
         }
@@ -104,7 +112,7 @@ impl<K: Kind> World<K> {
                 let note = if post.takes_note(to, MOST_NOTE) { note(from, to, this) } else { &[] };
                 post.offer(keeper, to, header, data, note, (to, this))
             }
-            1 => match post.permit(to, bytes, 0) {
+            1 => match permit(bytes <= towards.short()) {
                 Some(permit) => match permit.send(&mut header, content) {
                     Ok(()) => {
                         permit.go_on(keeper);
