@@ -7,7 +7,8 @@
 mod ring;
 #[cfg(not(loom))]
 mod segment;
+mod words;
 
-pub use ring::{Header, MEMORY, Message, OFFER, PAYLOAD, Ring, SLOTS};
+pub use ring::{Header, LONGEST, MEMORY, Message, OFFER, PAYLOAD, Ring, SLOTS};
 #[cfg(not(loom))]
 pub use segment::{CrossMemory, Options, Segment, SegmentDevice, SegmentOpener, Sizes};

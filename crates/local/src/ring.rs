@@ -1,6 +1,7 @@
 //! The private ring of a pair of ranks: a message's envelope and a short payload in one slot of [`weft_sync::Ring`], so
 //! that one cache line carries all of it. Once both ranks have a ring to each other, the two share a
-//! [`Shuttle`]: an answer goes back in the line that brought the question.
+//! [`Shuttle`]: an answer goes back in the line that brought the question. A payload of up to [`LONGEST`] bytes goes on in the
+//! slots that follow: lines that lie together travel together.
 //!
 //! There is one producer at a time: the sending rank's own thread ([`Ring::push`]), or, if the rank has several threads,
 //! the one whose turn it is ([`Ring::push_in_turn`]). The consumer's role
@@ -8,6 +9,7 @@
 //! ([`Ring::is_ready`]) is open to all.
 #![allow(unsafe_code)] // Passes on the contracts of the ring below; payloads come by address.
 
+use crate::words::copy_short;
 use std::sync::{Arc, OnceLock};
 use weft_sync::atomic::AtomicU32;
 use weft_sync::ring::Payload;
@@ -25,38 +27,69 @@ const HEADER_WORDS: usize = 2;
 /// Bytes of payload a slot holds.
 pub const PAYLOAD: usize = weft_sync::ring::PAYLOAD - 8 * HEADER_WORDS;
 
-/// What travels beside the payload.
+/// The longest payload of a message of several slots.
+pub const LONGEST: usize = 1024;
+
+/// Bytes of payload that each slot holds but the first.
+const NEXT: usize = weft_sync::ring::PAYLOAD;
+
+/// Returns how many slots a payload takes.
+#[inline]
+fn slots(length: usize) -> u32 {
+    1 + length.saturating_sub(PAYLOAD).div_ceil(NEXT) as u32
+}
+
+/// What travels beside the payload: two words, which go from registers into the slot. Narrower fields, written to memory one by
+/// one and read together, would be waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The context number.
-    pub context: u32,
-    /// The sender's rank in the communicator.
-    pub source: i32,
-    /// The tag.
-    pub tag: i32,
-    /// The length of the payload, and the mark [`OFFER`].
-    pub length: u32,
+    /// The context number below, the length of the payload and the mark [`OFFER`] above.
+    context: u64,
+    /// The sender's rank in the communicator below, the tag above.
+    from: u64,
 }
 
 /// Marks, in a header's length, a payload that is not the data, but says where the data is.
 pub const OFFER: u32 = 1 << 31;
 
 impl Header {
-    #[inline]
-    fn words(self) -> [u64; HEADER_WORDS] {
-        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
-        [pair(self.context, self.source as u32), pair(self.tag as u32, self.length)]
+    /// Makes the header of a message of the rank `source` of a communicator; `length` is that of the payload, with the mark.
+    #[inline(always)]
+    pub const fn new(context: u32, source: i32, tag: i32, length: u32) -> Self {
+        Self {
+            context: context as u64 | (length as u64) << 32,
+            from: source as u32 as u64 | (tag as u32 as u64) << 32,
+        }
     }
 
-    #[inline]
-    fn of(slot: &Payload) -> Self {
-        let [first, second, ..] = *slot;
-        Self {
-            context: first as u32,
-            source: (first >> 32) as u32 as i32,
-            tag: second as u32 as i32,
-            length: (second >> 32) as u32,
-        }
+    /// Returns the context number.
+    #[inline(always)]
+    pub const fn context(&self) -> u32 {
+        self.context as u32
+    }
+
+    /// Returns the sender's rank in the communicator.
+    #[inline(always)]
+    pub const fn source(&self) -> i32 {
+        self.from as u32 as i32
+    }
+
+    /// Returns the tag.
+    #[inline(always)]
+    pub const fn tag(&self) -> i32 {
+        (self.from >> 32) as u32 as i32
+    }
+
+    /// Returns the length of the payload.
+    #[inline(always)]
+    pub const fn length(&self) -> usize {
+        ((self.context >> 32) as u32 & !OFFER) as usize
+    }
+
+    /// Tells whether the payload says where the data is.
+    #[inline(always)]
+    pub const fn is_offer(&self) -> bool {
+        (self.context >> 32) as u32 & OFFER != 0
     }
 }
 
@@ -64,7 +97,7 @@ impl Header {
 pub struct Message {
     /// The header.
     pub header: Header,
-    /// The payload, `header.length` bytes.
+    /// The payload, as much of it as a slot holds; see [`Ring::copy_payload`].
     pub payload: *const u8,
     carrier: Carrier,
 }
@@ -100,26 +133,51 @@ impl Ring {
     /// Puts a message in. Returns false, and does nothing, if the ring is full.
     ///
     /// # Safety
-    /// Only one thread ever calls this on a ring. `payload` is readable for `header.length` bytes (without the mark),
-    /// which are at most [`PAYLOAD`].
+    /// Only one thread ever calls this on a ring. `payload` is readable for so many bytes as the header says,
+    /// which are at most [`LONGEST`].
     #[inline]
     pub unsafe fn push(&self, header: Header, payload: *const u8) -> bool {
-        let length = (header.length & !OFFER) as usize;
-        debug_assert!(length <= PAYLOAD);
+        let length = header.length();
+        if length > PAYLOAD {
+            // SAFETY: the caller's promise.
+            return unsafe { self.push_slots(header, payload) };
+        }
         let fill = |slot: &mut Payload| {
-            slot[..HEADER_WORDS].copy_from_slice(&header.words());
-            let target = slot[HEADER_WORDS..].as_mut_ptr().cast::<u8>();
-            // The most frequent length, without a call to memcpy.
-            if length == 8 {
-                // SAFETY: the payload has eight bytes, which need no alignment; the slot has room for them.
-                unsafe { target.cast::<u64>().write(payload.cast::<u64>().read_unaligned()) };
-            } else {
-                // SAFETY: the payload is as long as promised, and the slot has room for it.
-                unsafe { core::ptr::copy_nonoverlapping(payload, target, length) };
-            }
+            (slot[0], slot[1]) = (header.context, header.from);
+            // SAFETY: the payload is as long as promised, and the slot has room for it.
+            unsafe { copy_short(payload, slot[HEADER_WORDS..].as_mut_ptr().cast(), length) };
         };
         // SAFETY: the caller is the only producer.
         unsafe { self.lane().push_with(fill) }
+    }
+
+    /// As [`Ring::push`], for a payload that takes several slots.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(never)]
+    unsafe fn push_slots(&self, header: Header, payload: *const u8) -> bool {
+        let length = header.length();
+        debug_assert!((PAYLOAD + 1..=LONGEST).contains(&length));
+        let fill = |place: u32, slot: &mut Payload| {
+            // SAFETY: each slot takes what is left of the payload, and no more than it has room for.
+            unsafe {
+                if place == 0 {
+                    (slot[0], slot[1]) = (header.context, header.from);
+                    let to = slot[HEADER_WORDS..].as_mut_ptr().cast::<u8>();
+                    core::ptr::copy_nonoverlapping(payload, to, PAYLOAD);
+                    return;
+                }
+                let at = PAYLOAD + (place as usize - 1) * NEXT;
+                let from = payload.add(at);
+                match length - at {
+                    NEXT.. => *slot = from.cast::<Payload>().read_unaligned(),
+                    rest => copy_short(from, slot.as_mut_ptr().cast(), rest),
+                }
+            }
+        };
+        // SAFETY: the caller is the only producer.
+        unsafe { self.lane().push_slots(slots(length), fill) }
     }
 
     /// As [`Ring::push`], for the threads of a rank that all use this.
@@ -153,7 +211,30 @@ impl Ring {
     pub unsafe fn peek(&self) -> Option<Message> {
         // SAFETY: the caller's role.
         let (slot, carrier) = unsafe { self.lane().peek() }?;
-        Some(Message { header: Header::of(slot), payload: slot[HEADER_WORDS..].as_ptr().cast(), carrier })
+        let header = Header { context: slot[0], from: slot[1] };
+        Some(Message { header, payload: slot[HEADER_WORDS..].as_ptr().cast(), carrier })
+    }
+
+    /// Copies the first `bytes` bytes of the payload of a message that takes several slots.
+    ///
+    /// # Safety
+    /// As [`Ring::pop`]; the payload has so many bytes, and there is room for them.
+    pub unsafe fn copy_payload(&self, message: &Message, to: *mut u8, bytes: usize) {
+        self.ring.prefetch_message(1..slots(bytes));
+        // SAFETY: the message's slots are all there with the first, and the consumer's until they are taken.
+        unsafe {
+            core::ptr::copy_nonoverlapping(message.payload, to, bytes.min(PAYLOAD));
+            for place in 1..slots(bytes) {
+                let at = PAYLOAD + (place as usize - 1) * NEXT;
+                let Some(slot) = self.ring.peek_slot(place) else {
+                    unreachable!("a slot of a message is missing")
+                };
+                match bytes - at {
+                    NEXT.. => to.add(at).cast::<Payload>().write_unaligned(*slot),
+                    rest => copy_short(slot.as_ptr().cast(), to.add(at), rest),
+                }
+            }
+        }
     }
 
     /// Takes a message.
@@ -163,7 +244,12 @@ impl Ring {
     #[inline]
     pub unsafe fn pop(&self, message: &Message) {
         // SAFETY: the caller's promise.
-        unsafe { self.lane().pop(message.carrier) }
+        unsafe {
+            match message.header.length() {
+                0..=PAYLOAD => self.lane().pop(message.carrier),
+                length => self.lane().pop_slots(slots(length)),
+            }
+        }
     }
 }
 
@@ -172,7 +258,7 @@ mod tests {
     use super::*;
 
     fn header(tag: i32) -> Header {
-        Header { context: 1, source: 2, tag, length: 4 }
+        Header::new(1, 2, tag, 4)
     }
 
     /// Takes the next message: its tag and its payload of four bytes.
@@ -182,7 +268,7 @@ mod tests {
             let message = ring.peek()?;
             let value = message.payload.cast::<i32>().read_unaligned();
             ring.pop(&message);
-            Some((message.header.tag, value))
+            Some((message.header.tag(), value))
         }
     }
 
@@ -201,6 +287,35 @@ mod tests {
                 assert_eq!(take(&ring), Some((i, i)));
             }
             assert!(!ring.is_ready());
+        }
+    }
+
+    #[test]
+    fn payloads_of_several_slots_come_whole_and_in_order() {
+        let source: Vec<u8> = (0..LONGEST).map(|i| (i * 7 % 251) as u8).collect();
+        let (ring, back) = (Ring::default(), Ring::default());
+        Ring::join(&ring, &back);
+        for length in 0..=LONGEST {
+            let mut sent = 0;
+            // SAFETY: this thread is producer and consumer, and all buffers have room.
+            unsafe {
+                while sent < 3 && ring.push(Header::new(1, 2, sent, length as u32), source.as_ptr()) {
+                    sent += 1;
+                }
+                assert!(sent >= 1);
+                for tag in 0..sent {
+                    let message = ring.peek().unwrap();
+                    assert_eq!((message.header.tag(), message.header.length()), (tag, length));
+                    for bytes in [length, length / 2] {
+                        let mut got = vec![0xff; length + 1];
+                        ring.copy_payload(&message, got.as_mut_ptr(), bytes);
+                        assert_eq!(got[..bytes], source[..bytes]);
+                        assert!(got[bytes..].iter().all(|&byte| byte == 0xff), "{length} {bytes}");
+                    }
+                    ring.pop(&message);
+                }
+                assert!(ring.peek().is_none());
+            }
         }
     }
 
@@ -239,7 +354,7 @@ mod tests {
                 let ring = &ring;
                 scope.spawn(move || {
                     for i in 0..EACH {
-                        let header = Header { source: thread, ..header(i) };
+                        let header = Header::new(1, thread, i, 4);
                         // SAFETY: all producers take turns.
                         while !unsafe { ring.push_in_turn(header, (&raw const i).cast()) } {
                             std::thread::yield_now();
@@ -254,8 +369,8 @@ mod tests {
                     std::thread::yield_now();
                     continue;
                 };
-                let Header { source, tag, .. } = message.header;
-                assert_eq!(tag, next[source as usize]);
+                let source = message.header.source();
+                assert_eq!(message.header.tag(), next[source as usize]);
                 next[source as usize] += 1;
                 // SAFETY: the message is the one that this only consumer has just looked at.
                 unsafe { ring.pop(&message) };

@@ -30,7 +30,7 @@ impl World {
     /// Sends as `Endpoint::push_into` of `weft-p2p` decides: the rank's own thread alone until a thread was announced,
     /// then all in turn.
     fn push(&self, sender: i32, number: i32) -> bool {
-        let header = Header { context: 0, source: sender, tag: number, length: 4 };
+        let header = Header::new(0, sender, number, 4);
         let payload = (&raw const number).cast();
         // SAFETY: that there is one producer at a time is what the model is to show. The payload is four bytes.
         unsafe {
@@ -49,8 +49,8 @@ impl World {
         unsafe {
             while let Some(message) = self.ring.peek() {
                 let number = message.payload.cast::<i32>().read_unaligned();
-                assert_eq!(number, message.header.tag, "half a message");
-                seen.push((message.header.source, number));
+                assert_eq!(number, message.header.tag(), "half a message");
+                seen.push((message.header.source(), number));
                 self.ring.pop(&message);
             }
         }

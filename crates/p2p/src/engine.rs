@@ -10,7 +10,7 @@
 //! whoever receives it copies from the sender's buffer and completes it (rendezvous: one copy).
 //!
 //! A rank that talks a lot with a rank on another core has a private ring to it for messages of up to
-//! [`SLOT`](way::SLOT) bytes, which complete at once. Its threads take turns there, and who takes the target's lock drains the
+//! [`SLOTS`](way::SLOTS) bytes, which complete at once. Its threads take turns there, and who takes the target's lock drains the
 //! ring first, so the order of threads that synchronise is kept. Whoever holds the lock of the receiving endpoint is
 //! the consumer. A blocking send of medium length is offered in the ring where no receive is posted (`offer`); other
 //! long messages go by the lock, so they find a posted receive even if the receiver computes.
@@ -34,7 +34,7 @@
 
 use crate::endpoint::expected::Look;
 use crate::endpoint::solo;
-use crate::endpoint::{Endpoint, Message, Payload, Reference, State};
+use crate::endpoint::{ENVELOPE, Endpoint, Message, Payload, Reference, State};
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, Outcome, received};
 use crate::remote::Remote;
@@ -83,7 +83,8 @@ impl way::State for Pair<'_> {
         self.me.ring_to(self.endpoint.rank()).filter(|_| !self.endpoint.is_asleep())
     }
 
-    #[inline(always)]
+    // Apart from the short messages' way.
+    #[inline(never)]
     fn invites_offers(&self) -> bool {
         !self.endpoint.posted_hint() && weft_sched::look_again(0, self.engine.limits.spins)
     }
@@ -358,7 +359,7 @@ impl Engine {
     /// Puts a short message into the ring of the pair, if there is room.
     ///
     /// # Safety
-    /// As [`Engine::send`]; the data fits a slot.
+    /// As [`Engine::send`]; the data fits the ring.
     #[inline]
     unsafe fn push(
         &self,
@@ -368,8 +369,7 @@ impl Engine {
         envelope: Envelope,
         data: &Buffer,
     ) -> bool {
-        let (context, source, tag) = (envelope.context, envelope.source(), envelope.tag());
-        let header = Header { context, source, tag, length: data.bytes as u32 };
+        let header = Header::new(envelope.context, envelope.source(), envelope.tag(), data.bytes as u32);
         // SAFETY: the payload is as promised.
         if !unsafe { me.push_into(ring, header, data.address) } {
             return false;
@@ -769,7 +769,9 @@ impl Endpoint {
                 return operation.outcome();
             }
             Payload::Inline(from, ref data) => {
-                state.unexpected_bytes -= message.payload.cost();
+                if from.is_none() {
+                    state.unexpected_bytes -= ENVELOPE;
+                }
                 drop(state);
                 // SAFETY: the payload holds `bytes` bytes.
                 unsafe { buffer.unpack_from(data.as_ptr(), bytes) };
@@ -811,7 +813,7 @@ pub(crate) fn outcome(envelope: &Envelope, bytes: u64) -> Outcome {
 }
 
 pub(crate) fn envelope_of(header: &Header) -> Envelope {
-    Envelope::new(header.context, header.source, header.tag)
+    Envelope::new(header.context(), header.source(), header.tag())
 }
 
 /// Completes an operation that left matching, and frees its request if nobody will.

@@ -172,7 +172,7 @@ impl World {
 
     fn offer(&self, operation: &'static Operation) {
         let address = core::ptr::from_ref(operation);
-        let header = Header { context: 0, source: 0, tag: 0, length: 8 };
+        let header = Header::new(0, 0, 0, 8);
         // SAFETY: the only producer; the payload is eight bytes.
         assert!(unsafe { self.ring.push(header, (&raw const address).cast()) });
         fence(SeqCst);

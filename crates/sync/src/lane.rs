@@ -47,6 +47,16 @@ impl<'a, const N: usize> Lane<'a, N> {
         }
     }
 
+    /// As [`Lane::push_with`], with a message of several slots, which go by the ring; see [`Ring::push_slots`].
+    ///
+    /// # Safety
+    /// As there.
+    #[inline]
+    pub unsafe fn push_slots(&self, slots: u32, fill: impl Fn(u32, &mut Payload)) -> bool {
+        // SAFETY: the caller is the only sender.
+        unsafe { self.ring.push_slots(0, slots, fill) }
+    }
+
     /// Tells whether a message is there. Open to all; a hint to those who are not the consumer.
     #[inline]
     pub fn is_ready(&self) -> bool {
@@ -79,7 +89,7 @@ impl<'a, const N: usize> Lane<'a, N> {
         }
     }
 
-    /// Takes the message that [`Lane::peek`] returned.
+    /// Takes the message of one slot that [`Lane::peek`] returned.
     ///
     /// # Safety
     /// The caller has the consumer's role, and `carrier` is what the last look returned.
@@ -92,6 +102,16 @@ impl<'a, const N: usize> Lane<'a, N> {
                 _ => self.ring.pop(),
             }
         }
+    }
+
+    /// Takes the message of several slots that [`Lane::peek`] returned the first of.
+    ///
+    /// # Safety
+    /// As [`Lane::pop`]; it was sent by [`Lane::push_slots`] with so many.
+    #[inline]
+    pub unsafe fn pop_slots(&self, slots: u32) {
+        // SAFETY: the caller's promise; all slots of a message are there with the first.
+        unsafe { self.ring.pop_slots(slots) }
     }
 }
 

@@ -1,7 +1,6 @@
 //! `weft info`: the version, the machine, and the ways that messages would take on it.
 
-use crate::command_line::flags::Stop;
-use crate::command_line::settings;
+use crate::command_line::{settings, stop::Stop};
 use crate::tools::install::Installation;
 use std::fmt::Write;
 use std::fs;
@@ -103,6 +102,6 @@ mod tests {
             1 + carriers(64 << 10).len()
         );
         let has = |parts: [&str; 2]| lines.iter().any(|line| parts.iter().all(|part| line.contains(part)));
-        assert!(has(["ring", "0 to 40"]) && has(["answer", "65537 to 524288"]), "{text}");
+        assert!(has(["ring", "0 to 1024"]) && has(["answer", "65537 to 524288"]), "{text}");
     }
 }

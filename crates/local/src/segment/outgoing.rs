@@ -17,6 +17,7 @@ use super::layout::Shape;
 use super::map::Map;
 use super::shared::Pair;
 use super::wire;
+use crate::words::copy_short;
 
 /// How many started messages may wait for room, by channel.
 const QUEUE: usize = 64;
@@ -527,7 +528,7 @@ impl Outgoing {
             if outside == 0 {
                 let to = line[wire::words_before_header(kind)..].as_mut_ptr().cast();
                 // SAFETY: the header fits.
-                unsafe { wire::copy_short(header.as_ptr(), to, header.len()) };
+                unsafe { copy_short(header.as_ptr(), to, header.len()) };
             }
         };
         let pushed = self.push(map, wire::long(kind, channel, header.len()), fill);

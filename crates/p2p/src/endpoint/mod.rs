@@ -19,7 +19,7 @@ use crate::requests::Requests;
 use crate::transfer::offer::Offer;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
-use weft_local::{Header, MEMORY, OFFER, PAYLOAD, Ring};
+use weft_local::{Header, LONGEST, MEMORY, Message as Brought, PAYLOAD, Ring};
 use weft_sched::{Life, Thread};
 use weft_sync::{CachePadded, Lock, LockGuard, Section};
 use weft_transport::Node;
@@ -62,11 +62,14 @@ pub(crate) enum Payload {
     Described(Box<Described>),
 }
 
+/// What the envelope of an unexpected message counts in memory.
+pub(crate) const ENVELOPE: u64 = 128;
+
 impl Payload {
     /// Returns how many bytes of the library's memory the message takes, with its envelope.
     pub(crate) fn cost(&self) -> u64 {
         match self {
-            Self::Inline(None, _) => 128,
+            Self::Inline(None, _) => ENVELOPE,
             Self::Pooled(None, block) => block.cost(),
             Self::Described(described) => described.payload.cost(),
             // What comes from elsewhere is bounded by its sender's credit.
@@ -331,7 +334,7 @@ impl Endpoint {
         // SAFETY: the caller holds the lock, so the consumer's role is its own.
         unsafe {
             while let Some(message) = ring.peek() {
-                self.add_from_ring(state, ring, &message.header, message.payload);
+                self.add_from_ring(state, ring, &message);
                 ring.pop(&message);
             }
         }
@@ -358,18 +361,17 @@ impl Endpoint {
                 let envelope = envelope_of(&message.header);
                 if pattern.covers(&envelope) && (state.posted.is_empty() || !state.posted.matches(&envelope))
                 {
-                    if message.header.length & OFFER != 0 {
+                    if message.header.is_offer() {
                         let offer = Offer::read(message.payload);
                         ring.pop(&message);
                         offer.settle(buffer, self.helped_by(ring));
                         return Some((envelope, offer.bytes));
                     }
-                    let bytes = u64::from(message.header.length);
-                    buffer.unpack_from(message.payload, bytes);
+                    unpack(ring, &message, buffer);
                     ring.pop(&message);
-                    return Some((envelope, bytes));
+                    return Some((envelope, message.header.length() as u64));
                 }
-                self.add_from_ring(state, ring, &message.header, message.payload);
+                self.add_from_ring(state, ring, &message);
                 ring.pop(&message);
             }
         }
@@ -402,26 +404,26 @@ impl Endpoint {
     /// Matches a message from a ring: completes a posted receive or keeps it.
     ///
     /// # Safety
-    /// `payload` is readable for the header's length.
-    unsafe fn add_from_ring(&self, state: &mut State, ring: &Ring, header: &Header, payload: *const u8) {
-        let envelope = envelope_of(header);
-        if header.length & OFFER != 0 {
+    /// The caller has the consumer's role, and has just seen the message.
+    unsafe fn add_from_ring(&self, state: &mut State, ring: &Ring, message: &Brought) {
+        let envelope = envelope_of(&message.header);
+        if message.header.is_offer() {
             // SAFETY: the payload of an offer.
-            return unsafe { self.add_offer(state, ring, envelope, Offer::read(payload)) };
+            return unsafe { self.add_offer(state, ring, envelope, Offer::read(message.payload)) };
         }
-        let bytes = u64::from(header.length);
+        let bytes = message.header.length() as u64;
         if let Some((_, receive)) = state.posted.take(&envelope) {
             let receive = receive.get();
             self.note_posted(state);
             // SAFETY: the receive is ours since it left the queue; its buffer is as its owner promised.
-            unsafe { receive.buffer().unpack_from(payload, bytes) };
+            unsafe { unpack(ring, message, &receive.buffer()) };
             finish(receive, &envelope, bytes);
             return;
         }
-        let mut data = [0; PAYLOAD];
-        // SAFETY: a ring's payload is at most `PAYLOAD` bytes.
-        unsafe { core::ptr::copy_nonoverlapping(payload, data.as_mut_ptr(), bytes as usize) };
-        let message = Message { bytes, payload: Payload::Inline(None, data) };
+        // SAFETY: the payload is so long, and all of it is written.
+        let payload =
+            unsafe { state.pool.store(None, bytes, |out| ring.copy_payload(message, out, bytes as usize)) };
+        let message = Message { bytes, payload };
         state.unexpected_bytes += message.payload.cost();
         self.add_unexpected(state, envelope, message);
         self.announce_arrival();
@@ -619,6 +621,40 @@ impl Endpoint {
     #[inline]
     pub(crate) fn unexpected_hint(&self) -> bool {
         self.arrived.unexpected.load(Ordering::Relaxed)
+    }
+}
+
+/// Copies a message of a ring into the buffer of a receive; what does not fit is dropped.
+///
+/// # Safety
+/// The caller has the consumer's role, and has just seen the message; the buffer is as promised for receives.
+#[inline(always)]
+unsafe fn unpack(ring: &Ring, message: &Brought, buffer: &Buffer) {
+    // SAFETY: the caller's promise; a payload of one slot lies where the message says.
+    unsafe {
+        match message.header.length() {
+            0..=PAYLOAD => buffer.unpack_from(message.payload, message.header.length() as u64),
+            _ => unpack_slots(ring, message, buffer),
+        }
+    }
+}
+
+/// As [`unpack`], of a message that takes several slots.
+///
+/// # Safety
+/// As there.
+#[inline(never)]
+unsafe fn unpack_slots(ring: &Ring, message: &Brought, buffer: &Buffer) {
+    let bytes = message.header.length() as u64;
+    // SAFETY: the caller's promise; there is room for what is copied.
+    unsafe {
+        if buffer.dense {
+            ring.copy_payload(message, buffer.address, bytes.min(buffer.bytes) as usize);
+        } else {
+            let mut space = [0; LONGEST];
+            ring.copy_payload(message, space.as_mut_ptr(), bytes as usize);
+            buffer.unpack_from(space.as_ptr(), bytes);
+        }
     }
 }
 

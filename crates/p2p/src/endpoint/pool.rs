@@ -1,7 +1,7 @@
 //! Memory for unexpected messages.
 #![allow(unsafe_code)]
 
-use crate::endpoint::Payload;
+use crate::endpoint::{ENVELOPE, Payload};
 use core::mem::MaybeUninit;
 use weft_local::PAYLOAD;
 use weft_sync::{Lock, Stock};
@@ -40,7 +40,7 @@ impl Block {
 
     /// Returns how many bytes a message in this block takes.
     pub(crate) fn cost(&self) -> u64 {
-        self.0.len() as u64 + 128
+        self.0.len() as u64 + ENVELOPE
     }
 
     /// Returns the address of the data.

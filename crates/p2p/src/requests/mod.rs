@@ -32,8 +32,7 @@ pub use ending::{Completion, Ended};
 pub use parts::{request_before, request_parts};
 pub use slot::on_unheard_error;
 use slot::{
-    ABANDONED, ACTIVE, BARE, FIRST, FREE, GENERATIONS, INACTIVE, RANK_BITS, RANK_SHIFT, following, is_active,
-    phase, tag,
+    ABANDONED, ACTIVE, BARE, FIRST, FREE, INACTIVE, RANK_BITS, RANK_SHIFT, following, is_active, phase, tag,
 };
 pub(crate) use slot::{Content, Kind, Rare, Recipe, Slot, release_detached};
 use std::sync::Arc;

@@ -168,8 +168,7 @@ impl Engine {
         let operation = Operation::offered(data);
         let address = if data.dense { data.address.cast_const() } else { core::ptr::null() };
         let offer = Offer { operation: NonNull::from(&operation), address, bytes: data.bytes };
-        let (context, source, tag) = (envelope.context, envelope.source(), envelope.tag());
-        let header = Header { context, source, tag, length: LENGTH as u32 | OFFER };
+        let header = Header::new(envelope.context, envelope.source(), envelope.tag(), LENGTH as u32 | OFFER);
         // SAFETY: the payload is `LENGTH` bytes long; operation and data stay here until the send is complete.
         if !unsafe { me.push_into(ring, header, (&raw const offer).cast()) } {
             return false;

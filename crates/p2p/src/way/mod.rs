@@ -7,7 +7,7 @@
 //!
 //! | way | between | data is copied |
 //! | --- | --- | --- |
-//! | [`Way::Ring`] | ranks of a node process on different workers | twice: into a slot and out of it |
+//! | [`Way::Ring`] | ranks of a node process on different workers | twice: into slots and out of them |
 //! | [`Way::Offer`] | the same | once, by the receiver; from [`HELPED_FROM`] on the sender copies the tail |
 //! | [`Way::Direct`] | ranks of a node process | once, by the sender; of a long message by both |
 //! | [`Way::Copy`] | the same | twice: into memory of the library and out of it |
@@ -16,7 +16,7 @@
 //! | [`Way::Request`] | the same | read by the receiver, or streamed by the sender into the receiver's buffer |
 
 use weft_base::settings::{self, Bytes, Setting};
-use weft_local::PAYLOAD;
+use weft_local::{LONGEST, PAYLOAD};
 use weft_transport::MOST_ANSWER;
 
 /// Bounds of the protocols, the same for all ranks of a job.
@@ -56,8 +56,11 @@ impl Limits {
     }
 }
 
-/// The longest message that goes through a ring.
+/// The longest message that goes through a ring in one slot.
 pub const SLOT: u64 = PAYLOAD as u64;
+
+/// The longest message that goes through a ring in several slots, if it is eager.
+pub const SLOTS: u64 = LONGEST as u64;
 
 /// The length of one block from which it is not offered: up to there two parts fixed in advance, and no lock, are quicker
 /// than pieces that both sides take as they come.
@@ -80,6 +83,12 @@ impl Limits {
     #[inline]
     pub fn eager_apart(&self, most: u64) -> u64 {
         self.eager.saturating_mul(APART).min(most)
+    }
+
+    /// Returns the longest message that goes through a ring.
+    #[inline]
+    pub fn ringed(&self) -> u64 {
+        SLOTS.min(self.eager).max(SLOT)
     }
 
     /// Returns from which length on a message that is one block, or not, is not offered.
@@ -123,10 +132,17 @@ pub struct Message {
 }
 
 impl Message {
-    /// Tells whether it would fit a ring's slot.
+    /// Tells whether it would fit a ring.
     #[inline(always)]
-    fn fits_ring(&self) -> bool {
-        self.bytes <= SLOT && self.dense
+    fn fits_ring(&self, limits: &Limits) -> bool {
+        self.dense && self.is_of_ring_length(limits)
+    }
+
+    /// Tells whether its length is one that goes through a ring.
+    #[inline(always)]
+    fn is_of_ring_length(&self, limits: &Limits) -> bool {
+        // One comparison for the shortest.
+        self.bytes <= SLOT || self.bytes <= limits.ringed()
     }
 
     /// Tells whether its length is one of those that are offered.
@@ -138,7 +154,7 @@ impl Message {
     /// Tells whether a ring is of use for it or for others as long: whoever sends many such, gets one.
     #[inline(always)]
     pub fn is_worth_ring(&self, limits: &Limits) -> bool {
-        self.bytes <= SLOT || self.is_of_offered_length(limits)
+        self.is_of_ring_length(limits) || self.is_of_offered_length(limits)
     }
 
     /// Tells whether it may be complete without an operation, so that it is worth to try that first.
@@ -235,7 +251,7 @@ pub enum Way<Ring = (), R = ()> {
 pub fn choose<S: State>(message: &Message, limits: &Limits, state: S) -> Way<S::Ring, S::Receive> {
     let is_standard = message.mode == Mode::Standard;
     match state.receiver() {
-        Receiver::Here if message.fits_ring() && is_standard => match state.ring() {
+        Receiver::Here if message.fits_ring(limits) && is_standard => match state.ring() {
             Some(ring) if message.call != Call::Starts => Way::Ring(ring),
             _ => Way::Lock,
         },
@@ -373,7 +389,7 @@ pub fn table(limits: &Limits, carriers: &[Carrier]) -> Vec<Row> {
     let share = Bytes(limits.share_from);
     if limits.rings > 0 {
         let when = "one block, to a rank on another worker to which much is sent";
-        add(Way::Ring(()), 0, Some(SLOT), when.into());
+        add(Way::Ring(()), 0, Some(limits.ringed()), when.into());
         for (dense, what) in [(true, "one block"), (false, "with gaps")] {
             let helped = Bytes(HELPED_FROM.max(limits.eager + 1));
             let hands = match dense {

@@ -86,7 +86,9 @@ fn before_the_lock_a_ring_carries_what_is_short_and_offers_what_is_of_medium_len
         (sent(40), GOOD, Way::Ring(())),
         (sent(40), busy, Way::Ring(())),
         (tried(40), GOOD, Way::Ring(())),
-        (sent(41), GOOD, Way::Lock),
+        (sent(41), GOOD, Way::Ring(())),
+        (tried(1024), GOOD, Way::Ring(())),
+        (sent(1025), GOOD, Way::Lock),
         (sent(40), no_ring, Way::Lock),
         (gaps(8), GOOD, Way::Lock),
         (ssend(8), GOOD, Way::Lock),
@@ -104,6 +106,19 @@ fn before_the_lock_a_ring_carries_what_is_short_and_offers_what_is_of_medium_len
         (started(4097), GOOD, Way::Lock),
     ] {
         assert_eq!(way(message, known), expected, "{message:?} {known:?}");
+    }
+}
+
+#[test]
+fn what_is_not_eager_goes_through_no_ring_in_several_slots() {
+    for (eager, bytes, expected) in [
+        (0, 40, Way::Ring(())),
+        (0, 41, Way::Offer(())),
+        (100, 100, Way::Ring(())),
+        (100, 101, Way::Offer(())),
+    ] {
+        let limits = Limits { eager, ..LIMITS };
+        assert_eq!(choose(&sent(bytes), &limits, GOOD), expected, "{eager} {bytes}");
     }
 }
 
