@@ -53,7 +53,6 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
         &[
             "buffered",
             "endpoint",
-            "endpoint::expected",
             "engine",
             "partitioned",
             "remote",

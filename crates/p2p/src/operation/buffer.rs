@@ -1,6 +1,7 @@
 //! A user's buffer: where the data of a message is, or goes.
 #![allow(unsafe_code)] // Reads and writes what the creator of a buffer promised.
 
+use crate::way::{Call, Message, Mode};
 use weft_datatype::Datatype;
 
 /// A user's buffer: an address, a number of elements, and their type.
@@ -60,6 +61,12 @@ impl Buffer {
     #[inline]
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Describes a message of the data, for the choice of its way.
+    #[inline(always)]
+    pub(crate) fn message(&self, mode: Mode, call: Call) -> Message {
+        Message { bytes: self.bytes, dense: self.dense, mode, call }
     }
 
     /// Copies the data into `out`, without gaps.

@@ -8,7 +8,7 @@ use super::header::Address;
 use super::memory::Sending;
 use super::sending::Apart;
 use crate::endpoint::Endpoint;
-use crate::engine::{Engine, message};
+use crate::engine::Engine;
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation};
 use crate::reports::checking::Origin;
@@ -39,7 +39,7 @@ impl Engine {
         let address = Address { target: place.index, envelope, is_described: true };
         let call = if operation.is_some() { Call::Starts } else { Call::Tries };
         let apart = Apart { towards: post.towards(place.node), note: before as u64 };
-        if let Way::Eager = way::choose(&message(data, mode, call), self.limits(), &apart) {
+        if let Way::Eager = way::choose(&data.message(mode, call), self.limits(), &apart) {
             let permit = apart.permit(data.bytes);
             let mut payload = origin;
             payload.resize(before + data.bytes as usize, 0);

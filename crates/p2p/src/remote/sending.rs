@@ -5,7 +5,7 @@ use super::header::Address;
 use super::memory::{Receiving, Sending};
 use super::{Far, Remote, end, failed};
 use crate::endpoint::{Endpoint, Reference};
-use crate::engine::{Engine, message};
+use crate::engine::Engine;
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, note_loss};
 use crate::reports::checking::Origin;
@@ -114,7 +114,7 @@ impl Engine {
         }
         let mut header = Address { target: place.index, envelope, is_described: false }.encode();
         let apart = Apart { towards: remote.post.towards(place.node), note: 0 };
-        match (way::choose(&message(data, mode, call), self.limits(), &apart), operation) {
+        match (way::choose(&data.message(mode, call), self.limits(), &apart), operation) {
             (Way::Eager, _) => {
                 let permit = apart.permit(data.bytes);
                 let sent = if data.dense && data.bytes > 0 {

@@ -3,7 +3,7 @@
 
 use crate::buffered::Scopes;
 use crate::endpoint::Endpoint;
-use crate::engine::{Engine, message};
+use crate::engine::Engine;
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, Outcome};
 use crate::probe::Matched;
@@ -77,7 +77,7 @@ impl Engine {
         mode: Mode,
         comm: abi::Comm,
     ) -> abi::Request {
-        let message = message(&data, mode, Call::Tries);
+        let message = data.message(mode, Call::Tries);
         if !is_checking() && message.may_end_at_once(self.limits(), || self.is_local(target)) {
             // The usual case is complete at once and needs no request: look before making one.
             // SAFETY: the caller's promise.
