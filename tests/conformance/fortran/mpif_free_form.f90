@@ -4,7 +4,7 @@ program free_form
   implicit none
   include 'mpif.h'
   integer :: ierror, rank, size, comm, half, column, i, j, handles(300), group, world_group, status(MPI_STATUS_SIZE)
-  integer :: matrix(8, 8), received(8), requests(100), index, indices(100), many
+  integer :: matrix(8, 8), received(8), incoming(100), requests(100), index, indices(100), many
   logical :: flag
   integer(kind=MPI_ADDRESS_KIND) :: address, lower, extent
   call MPI_Init(ierror)
@@ -44,7 +44,7 @@ program free_form
   ! Indices count from one.
   many = 100
   do i = 1, many
-    call MPI_Irecv(received, 1, MPI_INTEGER, 0, i, MPI_COMM_SELF, requests(i), ierror)
+    call MPI_Irecv(incoming(i), 1, MPI_INTEGER, 0, i, MPI_COMM_SELF, requests(i), ierror)
   end do
   call MPI_Testany(many, requests, index, flag, status, ierror)
   call check(.not. flag .and. index == MPI_UNDEFINED, 'none is complete')

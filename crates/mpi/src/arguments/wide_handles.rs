@@ -26,6 +26,8 @@ const OTHER: u32 = 1 << 30;
 const KIND_SHIFT: u32 = 26;
 /// In place of a kind: requests with nothing to remember, of which there are two.
 const MEMORYLESS: u32 = 12 << KIND_SHIFT;
+/// In place of a kind: what is no handle, or has no number.
+const NOTHING: u32 = CREATED | OTHER | 13 << KIND_SHIFT;
 /// How many digits there are.
 const DIGITS: u32 = 64;
 const REQUEST_DIGITS: u32 = 24;
@@ -65,10 +67,8 @@ impl Upper {
     }
 }
 
-/// Returns the integer of a handle.
-///
-/// # Panics
-/// If a rank has more than a million objects of a kind, or sixteen million requests, at once.
+/// Returns the integer of a handle. A handle that no table can have given out, and the handle of an object beside a million
+/// others of its kind, or of a request beside sixteen million, has the number that stands for nothing.
 pub fn to_int(handle: usize) -> c_int {
     match c_int::try_from(handle) {
         Ok(narrow) => narrow,
@@ -83,11 +83,12 @@ fn wide(handle: usize) -> u32 {
     let (low, upper) = (handle as u32, (handle >> 32) as u32);
     let kind = low >> HANDLE_KIND;
     let index = (low & ((1 << HANDLE_KIND) - 1)).wrapping_sub(first());
-    if kind == Kind::Request as u32 {
-        assert!(index < 1 << REQUEST_DIGITS, "{handle:#x}: too many requests at once to have integers");
+    if kind == Kind::Request as u32 && index < 1 << REQUEST_DIGITS {
         return CREATED | Upper::of_request(upper).digits() << REQUEST_DIGITS | index;
     }
-    assert!(index < 1 << OTHER_DIGITS, "{handle:#x}: too many objects of a kind at once to have integers");
+    if !(Kind::Comm as u32..=Kind::File as u32).contains(&kind) || index >= 1 << OTHER_DIGITS {
+        return NOTHING;
+    }
     CREATED | OTHER | kind << KIND_SHIFT | Upper::of_other(upper).digits() << OTHER_DIGITS | index
 }
 
@@ -172,13 +173,25 @@ mod tests {
                     .into_iter()
                     .flat_map(move |index| (0..64).map(move |uses| handle(kind, uses, rank, index)))
             });
-            let numbers: Vec<_> = all.map(to_int).collect();
-            assert!(numbers.iter().all(|&number| number < -1_000_000));
+            let all: Vec<_> = all.collect();
+            let numbers: Vec<_> = all.iter().map(|&handle| to_int(handle)).collect();
+            for (&number, &handle) in numbers.iter().zip(&all) {
+                assert!(number as usize == handle || number < -1_000_000, "{number} of {handle:#x}");
+            }
             assert_eq!(numbers.iter().collect::<HashSet<_>>().len(), numbers.len());
         }
         assert_ne!(to_int(handle(Kind::Comm, 0, 0, 5)), to_int(handle(Kind::Comm, 0, 1, 5)));
         let memoryless = [to_int(COMPLETED_SEND.0), to_int(COMPLETED_SEND.0 | 1)];
         assert!(memoryless[0] != memoryless[1] && memoryless.iter().all(|&number| number < -1_000_000));
+    }
+
+    #[test]
+    fn what_no_table_has_given_out_has_the_number_of_nothing() {
+        let garbage =
+            [usize::MAX, i64::MAX as usize, 0xffff_ffff_8000_0000, handle(Kind::Request, 1, 0, 1 << 24)];
+        for handle in garbage {
+            assert_eq!(to_int(handle), NOTHING as c_int, "{handle:#x}");
+        }
     }
 
     #[test]
