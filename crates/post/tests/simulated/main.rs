@@ -356,12 +356,12 @@ fn what_has_to_do_with_a_lost_peer_comes_back_and_others_go_on() {
 
 #[test]
 fn gaps_parts_answers_and_withdrawn_offers_change_nothing_of_that() {
-    exchange::<Rich>(2000..2150).check();
+    exchange::<Rich>(2000..2250).check();
 }
 
 #[test]
 fn nor_do_they_when_a_peer_is_lost() {
-    lose::<Rich>(3000..3150).check();
+    lose::<Rich>(3000..3400).check();
 }
 
 /// Sends what no service sends.
