@@ -1,6 +1,7 @@
 """What a process has one of: such programs become processes by themselves, and give the answer they give as processes."""
 import concurrent.futures
 import re
+import shutil
 
 from lib import BIN, BUILD, ROOT, Skip, expect, mpirun, run
 
@@ -277,6 +278,13 @@ def test_calls_that_are_not_done_are_listed(shop):
     expect(run(BIN / "weft", "check", program), 0, out=[f"not done: {program}: calls {names[0]}, P{names[-1]}"])
     expect(mpirun("-v", "-n", "1", program), 0, err=["calls 2 procedures that are not done", "weft check"])
     assert "not done" not in mpirun("-v", "-n", "1", BUILD / "examples/hello").err
+    # Fortran's library calls all procedures; a program is told of its own only.
+    if shutil.which("gfortran"):
+        name = names[0].lower()
+        for call, told in ("", False), (f"external {name}\nif (command_argument_count() > 1) call {name}()\n", True):
+            source = shop.write("undone.f90", f"program p\n{call}end program\n")
+            expect(run(BIN / "mpifort", source, "-o", shop.path / "fortran"), 0)
+            assert (f"calls {name}_" in run(BIN / "weft", "check", shop.path / "fortran").out) == told
 
 
 def test_scripts_that_cannot_start_are_named(shop):

@@ -23,13 +23,25 @@ pub fn check(program: &Path) -> i32 {
     code
 }
 
+/// Our library of Fortran's names, which calls whatever a Fortran program might.
+const FORTRAN: &str = "libmpifort_abi.so.1";
+
 /// Lists the procedures that are not done and that a program and its own libraries call, by file.
 fn not_done(program: &Path) -> Vec<(PathBuf, Vec<String>)> {
-    let is_undone = |name: &str| {
-        let name = name.strip_prefix('P').filter(|name| name.starts_with("MPI_")).unwrap_or(name);
-        UNDONE.binary_search(&name).is_ok()
-    };
-    weft_loader::imports(program, OURS, &is_undone)
+    let mut found = weft_loader::imports(program, OURS, &is_undone);
+    found.retain(|(object, _)| object.file_name().is_none_or(|name| name != FORTRAN));
+    found
+}
+
+/// Tells whether a symbol is a procedure that is not done, under one of its names in C or Fortran.
+fn is_undone(symbol: &str) -> bool {
+    let name = symbol.strip_prefix('P').filter(|name| name.starts_with("MPI_")).unwrap_or(symbol);
+    if UNDONE.binary_search(&name).is_ok() {
+        return true;
+    }
+    let name = symbol.strip_prefix('p').unwrap_or(symbol);
+    let name = ["_f08ts_", "_f08_", "_"].iter().find_map(|end| name.strip_suffix(end));
+    name.is_some_and(|name| UNDONE.iter().any(|undone| undone.to_ascii_lowercase() == name))
 }
 
 /// Says how many procedures that are not done a program calls, if it does.
@@ -69,6 +81,27 @@ fn print(program: &Path, verdict: &Verdict) -> i32 {
         Verdict::NotLoadable(error) => {
             println!("{error}");
             NOT_LOADABLE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_procedure_that_is_not_done_is_known_by_all_its_names() {
+        let Some(undone) = UNDONE.first() else { return };
+        let lower = undone.to_ascii_lowercase();
+        let fortran =
+            ["", "p"].map(|first| ["_", "_f08_", "_f08ts_"].map(|last| format!("{first}{lower}{last}")));
+        let names =
+            [undone.to_string(), format!("P{undone}")].into_iter().chain(fortran.into_iter().flatten());
+        for name in names {
+            assert!(is_undone(&name), "{name}");
+        }
+        for name in ["MPI_Send", "PMPI_Send", "mpi_send_", "pmpi_send_", "mpi_send_f08ts_", &lower, "mpi_"] {
+            assert!(!is_undone(name), "{name}");
         }
     }
 }
