@@ -1,5 +1,6 @@
 // Threads complete generalized requests while the rank waits for them in every way, and while their callbacks talk
 // MPI: each waiter wakes up, each request ends once.
+// weft-test: buffers=yes
 #include "../check.h"
 #include <pthread.h>
 
