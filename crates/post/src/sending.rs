@@ -7,7 +7,7 @@ use crate::header::{Frame, Header, OFFER, OFFER_BYTES, Offer, SHORT};
 use crate::service::{Item, Lent, PIECE, Packet, Payload, Peer, Post, Stream};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
-use weft_transport::{Device, Leaving, Node, Refusal};
+use weft_transport::{Device, Leaving, MOST_ANSWER, Node, Refusal};
 
 /// How long a part is at least that goes over a way of its own.
 const PART: u64 = 256 << 10;
@@ -81,6 +81,10 @@ impl<C: Client> Permit<'_, C> {
     /// Returns whether it is sent; if not, the credit is given back. The header has at most two words beside its first one.
     #[inline(always)]
     pub fn answer(self, header: Header, data: &[u8]) -> bool {
+        if data.len() > MOST_ANSWER {
+            self.give_up();
+            return false;
+        }
         let mut header = header.of_kind(SHORT, false);
         let paid = self.peer.window.pay();
         header.set_credit(paid);
