@@ -7,6 +7,10 @@
 #![allow(unsafe_code)]
 
 use core::ffi::{c_int, c_void};
+use weft_base::constants::{
+    MPI_BUFFER_AUTOMATIC, MPI_ERR_IN_STATUS, MPI_IN_PLACE, MPI_SUCCESS, MPI_UNDEFINED, MPI_UNWEIGHTED,
+    MPI_WEIGHTS_EMPTY,
+};
 
 /// The common block of variables that are numbers.
 #[repr(C, align(32))]
@@ -41,12 +45,6 @@ static mut weft_sentinels_: Sentinels = Sentinels {
 
 #[unsafe(no_mangle)]
 static mut weft_sentinel_texts_: Texts = Texts([0; 2]);
-
-/// What the C functions take for these.
-const IN_PLACE: usize = 1;
-const BUFFER_AUTOMATIC: usize = 2;
-const UNWEIGHTED: usize = 10;
-const WEIGHTS_EMPTY: usize = 11;
 
 /// Returns the address of the common block in force, which may be the program's: the compiler must not take the block of
 /// this library for the only one.
@@ -104,8 +102,8 @@ fn special_buffer(address: *mut c_void, offset: usize) -> *mut c_void {
     const AUTOMATIC_AT: usize = core::mem::offset_of!(Sentinels, buffer_automatic);
     match offset {
         BOTTOM_AT => core::ptr::null_mut(),
-        IN_PLACE_AT => IN_PLACE as *mut c_void,
-        AUTOMATIC_AT => BUFFER_AUTOMATIC as *mut c_void,
+        IN_PLACE_AT => MPI_IN_PLACE as *mut c_void,
+        AUTOMATIC_AT => MPI_BUFFER_AUTOMATIC as *mut c_void,
         _ => address,
     }
 }
@@ -117,7 +115,7 @@ pub(crate) fn is_in_place(address: *const c_void) -> bool {
 
 /// Returns the variable that stands for `MPI_BUFFER_AUTOMATIC` where C says so, else the address that C gives.
 pub(crate) fn detached(address: *mut c_void) -> *mut c_void {
-    if address as usize == BUFFER_AUTOMATIC {
+    if address as usize == MPI_BUFFER_AUTOMATIC {
         return (sentinels() + core::mem::offset_of!(Sentinels, buffer_automatic)) as *mut c_void;
     }
     address
@@ -129,8 +127,8 @@ pub(crate) fn words_of(address: *mut c_int) -> *mut c_int {
     const EMPTY_AT: usize = core::mem::offset_of!(Sentinels, weights_empty);
     const IGNORE_AT: usize = core::mem::offset_of!(Sentinels, errcodes_ignore);
     match place(address as usize) {
-        Some(UNWEIGHTED_AT) => UNWEIGHTED as *mut c_int,
-        Some(EMPTY_AT) => WEIGHTS_EMPTY as *mut c_int,
+        Some(UNWEIGHTED_AT) => MPI_UNWEIGHTED as *mut c_int,
+        Some(EMPTY_AT) => MPI_WEIGHTS_EMPTY as *mut c_int,
         Some(IGNORE_AT) => core::ptr::null_mut(),
         _ => address,
     }
@@ -162,9 +160,6 @@ pub(crate) unsafe fn store_code(ierror: *mut c_int, code: c_int) {
     }
 }
 
-/// `MPI_UNDEFINED`
-const UNDEFINED: c_int = -32766;
-
 /// Makes the index of an element that counts from one of C's.
 ///
 /// # Safety
@@ -172,7 +167,7 @@ const UNDEFINED: c_int = -32766;
 pub(crate) unsafe fn one_based(index: *mut c_int) {
     // SAFETY: the caller's variable, which C has stored.
     unsafe {
-        if *index != UNDEFINED {
+        if *index != MPI_UNDEFINED {
             *index += 1;
         }
     }
@@ -183,8 +178,7 @@ pub(crate) unsafe fn one_based(index: *mut c_int) {
 /// # Safety
 /// `indices` has `count` elements if that is positive and `code` is success or `MPI_ERR_IN_STATUS`.
 pub(crate) unsafe fn indices_one_based(count: c_int, indices: *mut c_int, code: c_int) {
-    const ERR_IN_STATUS: c_int = 19;
-    if code != 0 && code != ERR_IN_STATUS {
+    if code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS {
         return;
     }
     for at in 0..count.max(0) as usize {

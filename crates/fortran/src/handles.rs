@@ -8,6 +8,7 @@
 use crate::c;
 use core::ffi::c_int;
 use core::marker::PhantomData;
+use weft_base::constants::{MPI_CART, MPI_COMM_NULL, MPI_DIST_GRAPH, MPI_GRAPH};
 
 /// A kind of handle.
 pub(crate) trait Kind {
@@ -21,18 +22,6 @@ macro_rules! kinds {
     ($($kind:ident: $toint:ident $fromint:ident),* $(,)?) => {$(
         #[doc = concat!("`MPI_", stringify!($kind), "`")]
         pub(crate) struct $kind;
-        impl $kind {
-            /// Returns the handle of a number.
-            #[inline(always)]
-            pub(crate) fn handle(number: c_int) -> usize {
-                <Self as Kind>::handle(number)
-            }
-            /// Returns the number of a handle.
-            #[inline(always)]
-            pub(crate) fn number(handle: usize) -> c_int {
-                <Self as Kind>::number(handle)
-            }
-        }
         impl Kind for $kind {
             #[inline(always)]
             fn handle(number: c_int) -> usize {
@@ -170,9 +159,6 @@ pub(crate) fn partners(comm: usize) -> i64 {
 
 /// Returns to how many neighbours, or from how many, an operation on a communicator's topology moves data.
 pub(crate) fn neighbors(comm: usize, sends: bool) -> i64 {
-    const GRAPH: c_int = 212;
-    const CART: c_int = 211;
-    const DIST_GRAPH: c_int = 213;
     let (mut topology, mut count, mut sources, mut rank, mut weighted) = (0, 0, 0, 0, 0);
     // SAFETY: asks C with addresses of variables.
     unsafe {
@@ -180,16 +166,16 @@ pub(crate) fn neighbors(comm: usize, sends: bool) -> i64 {
             return 0;
         }
         let code = match topology {
-            CART => {
+            MPI_CART => {
                 let code = c::PMPI_Cartdim_get(comm, &mut count);
                 count *= 2;
                 code
             }
-            GRAPH => {
+            MPI_GRAPH => {
                 c::PMPI_Comm_rank(comm, &mut rank);
                 c::PMPI_Graph_neighbors_count(comm, rank, &mut count)
             }
-            DIST_GRAPH => {
+            MPI_DIST_GRAPH => {
                 let code = c::PMPI_Dist_graph_neighbors_count(comm, &mut sources, &mut count, &mut weighted);
                 if !sends {
                     count = sources;
@@ -204,6 +190,5 @@ pub(crate) fn neighbors(comm: usize, sends: bool) -> i64 {
 
 /// Tells whether a handle may be one of a communicator: asking C about another would raise an error.
 fn is_usable(comm: usize) -> bool {
-    const COMM_NULL: usize = 256;
-    comm != 0 && comm != COMM_NULL
+    comm != 0 && comm != MPI_COMM_NULL.0
 }

@@ -11,6 +11,7 @@
 use crate::c;
 use crate::convert::buffer_of;
 use core::ffi::{c_char, c_int, c_void};
+use weft_base::constants::{MPI_COMBINER_CONTIGUOUS, MPI_COMBINER_DUP, MPI_DATATYPE_NULL, MPI_ERR_BUFFER};
 
 /// The most dimensions that an array has.
 const MOST: usize = 15;
@@ -313,10 +314,9 @@ impl Section {
 /// Raises the error of a call whose buffer is refused, and returns its code.
 #[cold]
 pub(crate) fn refuse(call: &core::ffi::CStr) -> c_int {
-    const ERR_BUFFER: c_int = 1;
     let text = c"a buffer is a section of an array with gaps, which this call cannot use: pass an array without gaps";
     // SAFETY: texts with an end.
-    unsafe { weft_fortran_error(ERR_BUFFER, call.as_ptr(), text.as_ptr()) }
+    unsafe { weft_fortran_error(MPI_ERR_BUFFER, call.as_ptr(), text.as_ptr()) }
 }
 
 unsafe extern "C" {
@@ -412,8 +412,7 @@ impl Shape {
 /// Returns the extent of a datatype whose data lie within it.
 fn extent_of(datatype: usize) -> Option<i64> {
     let (mut low, mut extent, mut true_low, mut true_extent) = (0, 0, 0, 0);
-    const NULL: usize = 512;
-    if datatype == 0 || datatype == NULL {
+    if datatype == 0 || datatype == MPI_DATATYPE_NULL.0 {
         return None;
     }
     // SAFETY: C stores into variables.
@@ -428,8 +427,6 @@ fn extent_of(datatype: usize) -> Option<i64> {
 
 /// Returns of which datatype, and of how many, another one is made, if it is that of neighbours without gaps.
 fn opened(datatype: usize) -> Option<(usize, i64)> {
-    const DUP: c_int = 102;
-    const CONTIGUOUS: c_int = 103;
     let (mut integers, mut addresses, mut counts, mut datatypes, mut combiner) = (0, 0, 0, 0, 0);
     // SAFETY: C stores into variables and, below, no more than one element into each array.
     unsafe {
@@ -441,7 +438,7 @@ fn opened(datatype: usize) -> Option<(usize, i64)> {
             &mut datatypes,
             &mut combiner,
         );
-        if code != 0 || ![DUP, CONTIGUOUS].contains(&combiner) {
+        if code != 0 || ![MPI_COMBINER_DUP, MPI_COMBINER_CONTIGUOUS].contains(&combiner) {
             return None;
         }
         let (mut integer, mut address, mut count, mut inner) = (1, 0, 0, 0);
@@ -459,7 +456,7 @@ fn opened(datatype: usize) -> Option<(usize, i64)> {
         if code != 0 {
             return None;
         }
-        let times = if combiner == DUP {
+        let times = if combiner == MPI_COMBINER_DUP {
             1
         } else if counts > 0 {
             count

@@ -3,25 +3,10 @@
 //! Unsafe because it reads and writes what Fortran passes.
 #![allow(unsafe_code)]
 
-pub(crate) use self::limits::*;
-
-/// How long texts of C may be, with their end.
-mod limits {
-    /// `MPI_MAX_DATAREP_STRING`
-    pub(crate) const MPI_MAX_DATAREP_STRING: usize = 128;
-    /// `MPI_MAX_ERROR_STRING`
-    pub(crate) const MPI_MAX_ERROR_STRING: usize = 512;
-    /// `MPI_MAX_INFO_KEY`
-    pub(crate) const MPI_MAX_INFO_KEY: usize = 256;
-    /// `MPI_MAX_LIBRARY_VERSION_STRING`
-    pub(crate) const MPI_MAX_LIBRARY_VERSION_STRING: usize = 8192;
-    /// `MPI_MAX_OBJECT_NAME`
-    pub(crate) const MPI_MAX_OBJECT_NAME: usize = 128;
-    /// `MPI_MAX_PORT_NAME`
-    pub(crate) const MPI_MAX_PORT_NAME: usize = 1024;
-    /// `MPI_MAX_PROCESSOR_NAME`
-    pub(crate) const MPI_MAX_PROCESSOR_NAME: usize = 256;
-}
+pub(crate) use weft_base::constants::{
+    MPI_MAX_DATAREP_STRING, MPI_MAX_ERROR_STRING, MPI_MAX_INFO_KEY, MPI_MAX_LIBRARY_VERSION_STRING,
+    MPI_MAX_OBJECT_NAME, MPI_MAX_PORT_NAME, MPI_MAX_PROCESSOR_NAME,
+};
 
 /// A text for C.
 pub(crate) struct Text(Vec<u8>);

@@ -64,8 +64,8 @@ const USES: &[(&str, &[&str])] = &[
         ],
     ),
     ("capi", &["sys", "base", "sched", "mpi", "runtime"]),
-    // Knows the C functions only.
-    ("fortran", &[]),
+    // Knows the C functions and the constants only.
+    ("fortran", &["base"]),
     ("launcher", &["sys", "base", "machine", "loader", "handshake", "door", "fabric", "p2p", "diagnose"]),
     ("node", &["sys", "base"]),
     ("bench", &[]),

@@ -219,7 +219,7 @@ unsafe extern "C" fn pmpi_comm_get_name_(
 ) {
     // SAFETY: the interface of MPI_Comm_get_name says what these addresses are, and Fortran's compiler or the caller keeps it.
     unsafe {
-        let mut comm_name_text = [0u8; MPI_MAX_OBJECT_NAME];
+        let mut comm_name_text = [0u8; MPI_MAX_OBJECT_NAME as usize];
         let code = c::PMPI_Comm_get_name(Comm::handle(*comm), comm_name_text.as_mut_ptr(), resultlen);
         if code == 0 {
             pad(&comm_name_text, comm_name, comm_name_length);
@@ -783,7 +783,7 @@ unsafe extern "C" fn pmpi_type_get_name_(
 ) {
     // SAFETY: the interface of MPI_Type_get_name says what these addresses are, and Fortran's compiler or the caller keeps it.
     unsafe {
-        let mut type_name_text = [0u8; MPI_MAX_OBJECT_NAME];
+        let mut type_name_text = [0u8; MPI_MAX_OBJECT_NAME as usize];
         let code = c::PMPI_Type_get_name(Datatype::handle(*datatype), type_name_text.as_mut_ptr(), resultlen);
         if code == 0 {
             pad(&type_name_text, type_name, type_name_length);
@@ -878,7 +878,7 @@ unsafe extern "C" fn pmpi_win_get_name_(
 ) {
     // SAFETY: the interface of MPI_Win_get_name says what these addresses are, and Fortran's compiler or the caller keeps it.
     unsafe {
-        let mut win_name_text = [0u8; MPI_MAX_OBJECT_NAME];
+        let mut win_name_text = [0u8; MPI_MAX_OBJECT_NAME as usize];
         let code = c::PMPI_Win_get_name(Win::handle(*win), win_name_text.as_mut_ptr(), resultlen);
         if code == 0 {
             pad(&win_name_text, win_name, win_name_length);

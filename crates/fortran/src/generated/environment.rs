@@ -154,7 +154,7 @@ unsafe extern "C" fn pmpi_error_string_(
 ) {
     // SAFETY: the interface of MPI_Error_string says what these addresses are, and Fortran's compiler or the caller keeps it.
     unsafe {
-        let mut string_text = [0u8; MPI_MAX_ERROR_STRING];
+        let mut string_text = [0u8; MPI_MAX_ERROR_STRING as usize];
         let code = c::PMPI_Error_string(*errorcode, string_text.as_mut_ptr(), resultlen);
         if code == 0 {
             pad(&string_text, string, string_length);
@@ -257,7 +257,7 @@ unsafe extern "C" fn pmpi_get_library_version_(
 ) {
     // SAFETY: the interface of MPI_Get_library_version says what these addresses are, and Fortran's compiler or the caller keeps it.
     unsafe {
-        let mut version_text = [0u8; MPI_MAX_LIBRARY_VERSION_STRING];
+        let mut version_text = [0u8; MPI_MAX_LIBRARY_VERSION_STRING as usize];
         let code = c::PMPI_Get_library_version(version_text.as_mut_ptr(), resultlen);
         if code == 0 {
             pad(&version_text, version, version_length);
@@ -275,7 +275,7 @@ unsafe extern "C" fn pmpi_get_processor_name_(
 ) {
     // SAFETY: the interface of MPI_Get_processor_name says what these addresses are, and Fortran's compiler or the caller keeps it.
     unsafe {
-        let mut name_text = [0u8; MPI_MAX_PROCESSOR_NAME];
+        let mut name_text = [0u8; MPI_MAX_PROCESSOR_NAME as usize];
         let code = c::PMPI_Get_processor_name(name_text.as_mut_ptr(), resultlen);
         if code == 0 {
             pad(&name_text, name, name_length);

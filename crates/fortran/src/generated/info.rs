@@ -104,7 +104,7 @@ unsafe extern "C" fn pmpi_info_get_nthkey_(
 ) {
     // SAFETY: the interface of MPI_Info_get_nthkey says what these addresses are, and Fortran's compiler or the caller keeps it.
     unsafe {
-        let mut key_text = [0u8; MPI_MAX_INFO_KEY];
+        let mut key_text = [0u8; MPI_MAX_INFO_KEY as usize];
         let code = c::PMPI_Info_get_nthkey(Info::handle(*info), *n, key_text.as_mut_ptr());
         if code == 0 {
             pad(&key_text, key, key_length);

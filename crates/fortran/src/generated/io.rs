@@ -159,7 +159,7 @@ unsafe extern "C" fn pmpi_file_get_view_(
     unsafe {
         let mut etype_handle = 0;
         let mut filetype_handle = 0;
-        let mut datarep_text = [0u8; MPI_MAX_DATAREP_STRING];
+        let mut datarep_text = [0u8; MPI_MAX_DATAREP_STRING as usize];
         let code = c::PMPI_File_get_view(
             File::handle(*fh),
             disp,

@@ -264,7 +264,7 @@ unsafe extern "C" fn pmpi_lookup_name_(
     // SAFETY: the interface of MPI_Lookup_name says what these addresses are, and Fortran's compiler or the caller keeps it.
     unsafe {
         let service_name_text = Text::trimmed(service_name, service_name_length);
-        let mut port_name_text = [0u8; MPI_MAX_PORT_NAME];
+        let mut port_name_text = [0u8; MPI_MAX_PORT_NAME as usize];
         let code = c::PMPI_Lookup_name(
             service_name_text.address(),
             Info::handle(*info),
@@ -286,7 +286,7 @@ unsafe extern "C" fn pmpi_open_port_(
 ) {
     // SAFETY: the interface of MPI_Open_port says what these addresses are, and Fortran's compiler or the caller keeps it.
     unsafe {
-        let mut port_name_text = [0u8; MPI_MAX_PORT_NAME];
+        let mut port_name_text = [0u8; MPI_MAX_PORT_NAME as usize];
         let code = c::PMPI_Open_port(Info::handle(*info), port_name_text.as_mut_ptr());
         if code == 0 {
             pad(&port_name_text, port_name, port_name_length);

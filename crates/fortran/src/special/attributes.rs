@@ -5,7 +5,7 @@
 
 use super::predefined;
 use crate::convert::store_code;
-use crate::handles::{Comm, Datatype, Win};
+use crate::handles::{Comm, Datatype, Kind, Win};
 use core::ffi::{c_int, c_void};
 
 unsafe extern "C" {

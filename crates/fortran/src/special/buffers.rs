@@ -5,7 +5,7 @@
 
 use crate::c;
 use crate::convert::{detached, store_code};
-use crate::handles::{Comm, Session};
+use crate::handles::{Comm, Kind, Session};
 use core::ffi::{c_int, c_void};
 
 /// Stores what a call detached.

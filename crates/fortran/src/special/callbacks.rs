@@ -8,7 +8,7 @@
 use super::predefined;
 use crate::c;
 use crate::convert::store_code;
-use crate::handles::{Comm, Datatype, Errhandler, File, Op, Request, Session, Win};
+use crate::handles::{Comm, Datatype, Errhandler, File, Kind, Op, Request, Session, Win};
 use core::ffi::{c_int, c_void};
 
 type Foreign = unsafe extern "C" fn(usize, *mut c_void, *mut c_void, i64, usize);

@@ -5,7 +5,7 @@
 
 use crate::c;
 use crate::convert::store_code;
-use crate::handles::{Info, Session};
+use crate::handles::{Info, Kind, Session};
 use crate::texts::{Text, pad};
 use core::ffi::c_int;
 

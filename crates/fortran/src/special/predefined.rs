@@ -4,10 +4,7 @@
 #![allow(unsafe_code)]
 
 use core::ffi::{c_int, c_void};
-
-/// What C takes for "copy nothing" and "copy as it is".
-const NULL_COPY: usize = 0;
-const DUP: usize = 1;
+use weft_base::constants::{MPI_COMM_DUP_FN, MPI_COMM_NULL_COPY_FN};
 
 macro_rules! copies {
     ($($dup:ident $null:ident $delete:ident),* $(,)?) => {
@@ -62,9 +59,9 @@ macro_rules! copies {
         pub(super) fn copy(procedure: *const c_void) -> Option<usize> {
             let is = |other: *const ()| core::ptr::eq(procedure.cast(), other);
             if false $(|| is($dup as *const ()))* || is(mpi_dup_fn_ as *const ()) {
-                Some(DUP)
+                Some(MPI_COMM_DUP_FN)
             } else if false $(|| is($null as *const ()))* || is(mpi_null_copy_fn_ as *const ()) {
-                Some(NULL_COPY)
+                Some(MPI_COMM_NULL_COPY_FN)
             } else {
                 None
             }

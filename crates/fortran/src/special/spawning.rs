@@ -5,7 +5,7 @@
 
 use crate::c;
 use crate::convert::{is_null_texts, store_code, words_of};
-use crate::handles::{Comm, Handles, Info};
+use crate::handles::{Comm, Handles, Info, Kind};
 use crate::texts::Text;
 use core::ffi::c_int;
 

@@ -307,7 +307,7 @@ fn argument(
                     _ => return Err("how long may it be?".into()),
                 },
             };
-            body.before += &format!("let mut {name}_text = [0u8; {space}];\n");
+            body.before += &format!("let mut {name}_text = [0u8; {space} as usize];\n");
             body.values.push(format!("{name}_text.as_mut_ptr()"));
             // What C has not stored stays as it is: a flag may say that there is nothing.
             let wanted =
