@@ -1,8 +1,9 @@
 //! The C library: every function of the MPI ABI under its `MPI_` and `PMPI_` name.
 //!
 //! `generated` is written by `cargo xtask codegen` from `api/`; `entry` is what all its functions share; `direct`
-//! holds the few procedures that need no lower layer; `fortran` is what the library of Fortran's procedures takes beside.
+//! holds the few procedures that need no lower layer; `active` is the interface of active messages, `include/weft_am.h`; `fortran` is what the library of Fortran's procedures takes beside.
 
+mod active;
 mod direct;
 mod entry;
 mod fortran;

@@ -97,7 +97,7 @@ impl Process {
                 is_there
             }
             Step::Send { to, bytes } => {
-                let channel = Channel::ALL[bytes % 2];
+                let channel = Channel::ALL[bytes % Channel::FIRST];
                 if bytes <= self.device.capabilities(to).eager {
                     self.device.send(to, channel, &[1], &MEMORY[..bytes]).is_ok()
                 } else {

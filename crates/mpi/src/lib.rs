@@ -8,6 +8,7 @@
 //! [`process::host`] is what the surroundings provide: ending the job, names, what reports need. So nothing here knows how
 //! ranks were started.
 
+pub mod active;
 pub mod arguments;
 pub mod attributes;
 pub mod collectives;

@@ -262,6 +262,11 @@ impl<'a> Frame<'a> {
 }
 
 impl Words<'_> {
+    /// Returns the other words, however many they are.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = u64> {
+        self.rest.chunks_exact(8).map(|word| long(word, 0))
+    }
+
     /// Writes them again.
     fn written(&self) -> Header {
         let mut header = Header::new(self.first, &[]);

@@ -355,6 +355,12 @@ impl<C: Client> Post<C> {
             .fold(false, |moved, node| self.pump(client, node as Node) | moved)
     }
 
+    /// Tells whether something waits for room in the device, to a peer.
+    #[inline]
+    pub fn is_behind(&self, to: Node) -> bool {
+        !self.peers[to as usize].backlog.is_empty()
+    }
+
     /// Goes on with what waits for a peer: who was in the way may have gone before it saw that something waits.
     pub fn go_on_with(&self, client: &C, to: Node) {
         self.pump(client, to);

@@ -12,7 +12,10 @@ use weft_transport::Channel;
 pub fn sent() -> Option<Report> {
     let counted = weft_base::settings::NET_COUNTS.get() != 0;
     let sent = weft_mpi::jobs::nodes::outbound().filter(|_| counted)?;
-    Some(Report::Sent { messages: Channel::ALL.map(|channel| sent.on(channel)), bytes: sent.bytes })
+    Some(Report::Sent {
+        messages: core::array::from_fn(|channel| sent.on(Channel::ALL[channel])),
+        bytes: sent.bytes,
+    })
 }
 
 /// Runs the ranks of the node process that `arguments[1]`, a [`Handover`](weft_base::job::Handover), describes; returns the exit code.

@@ -21,9 +21,13 @@ impl Channel {
     pub const POINT_TO_POINT: Self = Self(0);
     /// Steps of collectives, and what node processes agree on.
     pub const COLLECTIVE: Self = Self(1);
-    /// The channels that are served in every job, in the order of their numbers, which begin with 0. Who needs a further one
+    /// Active messages: one-sided operations, and those of programs.
+    pub const ACTIVE: Self = Self(2);
+    /// The channels that have somebody who serves them, in the order of their numbers, which begin with 0. Who needs a further one
     /// adds it here.
-    pub const ALL: [Self; 2] = [Self::POINT_TO_POINT, Self::COLLECTIVE];
+    pub const ALL: [Self; 3] = [Self::POINT_TO_POINT, Self::COLLECTIVE, Self::ACTIVE];
+    /// How many of them, the first ones, are served from the beginning of every job; the others from when something needs them.
+    pub const FIRST: usize = 2;
 
     /// Returns the channel with a number.
     #[inline]

@@ -23,7 +23,7 @@ pub struct Nodes {
     routes: Routes,
     places: Places,
     handlers: [OnceLock<&'static dyn Handler>; Channel::ALL.len()],
-    /// Whether all of them are there.
+    /// Whether all are there that every job has from its beginning.
     is_served: AtomicBool,
     /// Starts the threads that keep further devices.
     keepers: OnceLock<Sender<usize>>,
@@ -90,8 +90,7 @@ impl Nodes {
         assert_eq!(numbers.len(), hosts.len(), "a host for every node process");
         let _alone = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
         let (begin, device) = self.routes.add(device, numbers);
-        let handlers = self.handlers.iter().filter_map(|handler| handler.get());
-        handlers.for_each(|handler| handler.joined(begin, hosts));
+        self.served().for_each(|handler| handler.joined(begin, hosts));
         self.is_crowded.store(self.routes.is_crowded(), Ordering::Relaxed);
         self.routes.open(device);
         if let Some(keepers) = self.keepers.get() {
@@ -100,16 +99,35 @@ impl Nodes {
         begin
     }
 
-    /// Says who handles the messages of a channel. Nothing is delivered before all channels are served.
+    /// Says who handles the messages of a channel. Nothing is delivered before all [first](Channel::FIRST) channels are served.
     ///
     /// # Panics
     /// If the channel is served already, or none of [`Channel::ALL`].
     pub fn serve(&self, channel: Channel, handler: &'static dyn Handler) {
         let place = &self.handlers[usize::from(channel.number())];
         assert!(place.set(handler).is_ok(), "{channel:?} has a handler already");
-        if self.handlers.iter().all(|handler| handler.get().is_some()) {
+        if self.handlers[..Channel::FIRST].iter().all(|handler| handler.get().is_some()) {
             self.is_served.store(true, Ordering::Release);
         }
+    }
+
+    /// Begins to serve a channel while messages of others are delivered and node processes may join: `make` makes the handler for those
+    /// that there are. Peers send nothing on the channel before they know that it is served. Does nothing if it is.
+    ///
+    /// # Panics
+    /// If it is none of [`Channel::ALL`].
+    pub fn begin_to_serve(&self, channel: Channel, make: impl FnOnce() -> &'static dyn Handler) {
+        let _alone = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = &self.handlers[usize::from(channel.number())];
+        if place.get().is_none() {
+            self.serve(channel, make());
+        }
+    }
+
+    /// Returns the handlers that there are.
+    #[inline]
+    fn served(&self) -> impl Iterator<Item = &'static dyn Handler> {
+        self.handlers.iter().filter_map(|handler| handler.get().copied())
     }
 
     /// Returns the device.
@@ -204,19 +222,19 @@ impl Handler for Nodes {
     }
 
     fn lost(&self, peer: Node, reason: &str) {
-        Channel::ALL.iter().for_each(|&channel| self.of(channel).lost(peer, reason));
+        self.served().for_each(|handler| handler.lost(peer, reason));
     }
 
     fn advance(&self) -> bool {
-        Channel::ALL.iter().fold(false, |moved, &channel| self.of(channel).advance() | moved)
+        self.served().fold(false, |moved, handler| handler.advance() | moved)
     }
 
     fn has_come(&self) -> bool {
-        Channel::ALL.iter().any(|&channel| self.of(channel).has_come())
+        self.served().any(Handler::has_come)
     }
 
     fn is_idle(&self) -> bool {
-        Channel::ALL.iter().all(|&channel| self.of(channel).is_idle())
+        self.served().all(Handler::is_idle)
     }
 }
 

@@ -101,6 +101,7 @@ pub fn finalize() -> Result {
     // Peers may still need this rank's buffers (a rendezvous send whose request was freed).
     world.team.barrier_of(Call::Finalize)?;
     checking::report_left(process);
+    crate::active::end(process);
     process.world.clear();
     process.discard_derived(0);
     process.set_phase(FINALIZED);

@@ -3,6 +3,7 @@
 use crate::process::Process;
 use std::sync::OnceLock;
 use std::time::Duration;
+use weft_am::{Active, Service};
 use weft_base::Result;
 use weft_base::settings::{NET_THREADS, is_checking};
 use weft_coll::Team;
@@ -12,6 +13,7 @@ use weft_sched::{Source, Traffic};
 use weft_transport::{Device, Node, Nodes, Outbound, Places};
 
 static NODES: OnceLock<&'static Nodes> = OnceLock::new();
+static ACTIVE: OnceLock<&'static Active> = OnceLock::new();
 static EXCHANGE: OnceLock<&'static Exchange> = OnceLock::new();
 /// The number of the host of each of the job's node processes, if there are several.
 static HOSTS: OnceLock<Box<[u32]>> = OnceLock::new();
@@ -61,6 +63,18 @@ pub(crate) fn or_begin() -> Result<&'static Nodes> {
 #[inline]
 pub fn nodes() -> Option<&'static Nodes> {
     NODES.get().copied()
+}
+
+/// Begins to serve active messages with other node processes, if there are any: before peers may send some.
+pub(crate) fn serve_active(services: &'static [&'static dyn Service]) {
+    if let Some(nodes) = nodes().filter(|_| ACTIVE.get().is_none()) {
+        Active::serve(nodes, services, |active| _ = ACTIVE.set(active));
+    }
+}
+
+/// Returns the active messages with other node processes, if they are served.
+pub(crate) fn active() -> Option<&'static Active> {
+    ACTIVE.get().copied()
 }
 
 /// Returns the number in the job of the host of one of its node processes.

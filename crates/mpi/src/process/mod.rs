@@ -152,6 +152,8 @@ pub struct Process {
     pub(crate) fortran: Confirmed,
     /// What `MPI_Alloc_mem` gave to the program.
     pub(crate) memory: Blocks,
+    /// What active messages keep of the rank.
+    pub(crate) active: OnceLock<Box<dyn core::any::Any + Send + Sync>>,
     /// Windows.
     pub windows: Table<Window>,
     /// Error classes, codes and strings the user added.
@@ -200,6 +202,7 @@ impl Process {
             predefined_attributes: PredefinedValues::default(),
             fortran: Confirmed::default(),
             memory: Blocks::default(),
+            active: OnceLock::new(),
             windows: Table::new(Kind::Win, world_rank),
             error_codes: ErrorCodes::default(),
             failures: Failures::default(),

@@ -62,8 +62,8 @@ const HALF: u64 = 3 << 32;
 struct Peer {
     addresses: Vec<SocketAddr>,
     /// Those that every job uses, and the others, if there are any.
-    links: [CachePadded<Link>; Channel::ALL.len()],
-    further: OnceLock<Box<[CachePadded<Link>; Lane::COUNT - Channel::ALL.len()]>>,
+    links: [CachePadded<Link>; Channel::FIRST],
+    further: OnceLock<Box<[CachePadded<Link>; Lane::COUNT - Channel::FIRST]>>,
     /// Places of the addresses that are reached through interfaces of their own. Lanes take them in turn.
     roads: Box<[usize]>,
     /// Over how many connections a long message goes.
