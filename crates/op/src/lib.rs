@@ -4,12 +4,15 @@
 //! The user's functions and the kernels work on addresses the caller vouches for; hence the unsafe code.
 #![allow(unsafe_code)]
 
+mod element;
 mod kernels;
 mod level;
 mod number;
 #[cfg(test)]
 mod same_bits;
 mod special;
+
+pub use element::Element;
 
 use core::ffi::{c_int, c_void};
 use kernels::{Combination, Kernel};

@@ -44,7 +44,7 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
             "process",
             "reports::checking",
             "reports::thread_levels",
-            "windows",
+            "windows::window",
         ],
         "the state of a rank owns every kind of object, and each of those finds the state of its rank",
     ),

@@ -19,280 +19,728 @@ use weft_base::handle::Kind;
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Accumulate(
-    _origin_addr: *const c_void,
-    _origin_count: c_int,
-    _origin_datatype: Datatype,
-    _target_rank: c_int,
-    _target_disp: Aint,
-    _target_count: c_int,
-    _target_datatype: Datatype,
-    _op: abi::Op,
+    origin_addr: *const c_void,
+    origin_count: c_int,
+    origin_datatype: Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    target_count: c_int,
+    target_datatype: Datatype,
+    op: abi::Op,
     win: abi::Win,
 ) -> c_int {
-    entry::unsupported("MPI_Accumulate", || Object::Window(win))
+    let _errno = entry::begin(&"MPI_Accumulate");
+    let result = weft_mpi::windows::operations::accumulate(
+        origin_addr,
+        Count::from(origin_count),
+        origin_datatype,
+        target_rank,
+        target_disp,
+        Count::from(target_count),
+        target_datatype,
+        op,
+        win,
+    );
+    entry::finish_among(
+        "MPI_Accumulate",
+        result,
+        || Object::Window(win),
+        || {
+            [
+                (Subject::Count, "origin_count", origin_count as i64),
+                (Subject::Count, "target_count", target_count as i64),
+                (Subject::Handle(Kind::Datatype), "origin_datatype", origin_datatype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "target_datatype", target_datatype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Accumulate_c(
-    _origin_addr: *const c_void,
-    _origin_count: Count,
-    _origin_datatype: Datatype,
-    _target_rank: c_int,
-    _target_disp: Aint,
-    _target_count: Count,
-    _target_datatype: Datatype,
-    _op: abi::Op,
+    origin_addr: *const c_void,
+    origin_count: Count,
+    origin_datatype: Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    target_count: Count,
+    target_datatype: Datatype,
+    op: abi::Op,
     win: abi::Win,
 ) -> c_int {
-    entry::unsupported("MPI_Accumulate_c", || Object::Window(win))
+    let _errno = entry::begin(&"MPI_Accumulate_c");
+    let result = weft_mpi::windows::operations::accumulate(
+        origin_addr,
+        origin_count,
+        origin_datatype,
+        target_rank,
+        target_disp,
+        target_count,
+        target_datatype,
+        op,
+        win,
+    );
+    entry::finish_among(
+        "MPI_Accumulate_c",
+        result,
+        || Object::Window(win),
+        || {
+            [
+                (Subject::Count, "origin_count", origin_count as i64),
+                (Subject::Count, "target_count", target_count as i64),
+                (Subject::Handle(Kind::Datatype), "origin_datatype", origin_datatype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "target_datatype", target_datatype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Compare_and_swap(
-    _origin_addr: *const c_void,
-    _compare_addr: *const c_void,
-    _result_addr: *mut c_void,
-    _datatype: Datatype,
-    _target_rank: c_int,
-    _target_disp: Aint,
+    origin_addr: *const c_void,
+    compare_addr: *const c_void,
+    result_addr: *mut c_void,
+    datatype: Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
     win: abi::Win,
 ) -> c_int {
-    entry::unsupported("MPI_Compare_and_swap", || Object::Window(win))
+    let _errno = entry::begin(&"MPI_Compare_and_swap");
+    let result = weft_mpi::windows::operations::compare_and_swap(
+        origin_addr,
+        compare_addr,
+        result_addr,
+        datatype,
+        target_rank,
+        target_disp,
+        win,
+    );
+    entry::finish("MPI_Compare_and_swap", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Fetch_and_op(
-    _origin_addr: *const c_void,
-    _result_addr: *mut c_void,
-    _datatype: Datatype,
-    _target_rank: c_int,
-    _target_disp: Aint,
-    _op: abi::Op,
+    origin_addr: *const c_void,
+    result_addr: *mut c_void,
+    datatype: Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    op: abi::Op,
     win: abi::Win,
 ) -> c_int {
-    entry::unsupported("MPI_Fetch_and_op", || Object::Window(win))
+    let _errno = entry::begin(&"MPI_Fetch_and_op");
+    let result = weft_mpi::windows::operations::fetch_and_op(
+        origin_addr,
+        result_addr,
+        datatype,
+        target_rank,
+        target_disp,
+        op,
+        win,
+    );
+    entry::finish("MPI_Fetch_and_op", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Get(
-    _origin_addr: *mut c_void,
-    _origin_count: c_int,
-    _origin_datatype: Datatype,
-    _target_rank: c_int,
-    _target_disp: Aint,
-    _target_count: c_int,
-    _target_datatype: Datatype,
+    origin_addr: *mut c_void,
+    origin_count: c_int,
+    origin_datatype: Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    target_count: c_int,
+    target_datatype: Datatype,
     win: abi::Win,
 ) -> c_int {
-    entry::unsupported("MPI_Get", || Object::Window(win))
+    let _errno = entry::begin(&"MPI_Get");
+    let result = weft_mpi::windows::operations::get(
+        origin_addr,
+        Count::from(origin_count),
+        origin_datatype,
+        target_rank,
+        target_disp,
+        Count::from(target_count),
+        target_datatype,
+        win,
+    );
+    entry::finish_among(
+        "MPI_Get",
+        result,
+        || Object::Window(win),
+        || {
+            [
+                (Subject::Count, "origin_count", origin_count as i64),
+                (Subject::Count, "target_count", target_count as i64),
+                (Subject::Handle(Kind::Datatype), "origin_datatype", origin_datatype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "target_datatype", target_datatype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Get_c(
-    _origin_addr: *mut c_void,
-    _origin_count: Count,
-    _origin_datatype: Datatype,
-    _target_rank: c_int,
-    _target_disp: Aint,
-    _target_count: Count,
-    _target_datatype: Datatype,
+    origin_addr: *mut c_void,
+    origin_count: Count,
+    origin_datatype: Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    target_count: Count,
+    target_datatype: Datatype,
     win: abi::Win,
 ) -> c_int {
-    entry::unsupported("MPI_Get_c", || Object::Window(win))
+    let _errno = entry::begin(&"MPI_Get_c");
+    let result = weft_mpi::windows::operations::get(
+        origin_addr,
+        origin_count,
+        origin_datatype,
+        target_rank,
+        target_disp,
+        target_count,
+        target_datatype,
+        win,
+    );
+    entry::finish_among(
+        "MPI_Get_c",
+        result,
+        || Object::Window(win),
+        || {
+            [
+                (Subject::Count, "origin_count", origin_count as i64),
+                (Subject::Count, "target_count", target_count as i64),
+                (Subject::Handle(Kind::Datatype), "origin_datatype", origin_datatype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "target_datatype", target_datatype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Get_accumulate(
-    _origin_addr: *const c_void,
-    _origin_count: c_int,
-    _origin_datatype: Datatype,
-    _result_addr: *mut c_void,
-    _result_count: c_int,
-    _result_datatype: Datatype,
-    _target_rank: c_int,
-    _target_disp: Aint,
-    _target_count: c_int,
-    _target_datatype: Datatype,
-    _op: abi::Op,
+    origin_addr: *const c_void,
+    origin_count: c_int,
+    origin_datatype: Datatype,
+    result_addr: *mut c_void,
+    result_count: c_int,
+    result_datatype: Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    target_count: c_int,
+    target_datatype: Datatype,
+    op: abi::Op,
     win: abi::Win,
 ) -> c_int {
-    entry::unsupported("MPI_Get_accumulate", || Object::Window(win))
+    let _errno = entry::begin(&"MPI_Get_accumulate");
+    let result = weft_mpi::windows::operations::get_accumulate(
+        origin_addr,
+        Count::from(origin_count),
+        origin_datatype,
+        result_addr,
+        Count::from(result_count),
+        result_datatype,
+        target_rank,
+        target_disp,
+        Count::from(target_count),
+        target_datatype,
+        op,
+        win,
+    );
+    entry::finish_among(
+        "MPI_Get_accumulate",
+        result,
+        || Object::Window(win),
+        || {
+            [
+                (Subject::Count, "origin_count", origin_count as i64),
+                (Subject::Count, "result_count", result_count as i64),
+                (Subject::Count, "target_count", target_count as i64),
+                (Subject::Handle(Kind::Datatype), "origin_datatype", origin_datatype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "result_datatype", result_datatype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "target_datatype", target_datatype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Get_accumulate_c(
-    _origin_addr: *const c_void,
-    _origin_count: Count,
-    _origin_datatype: Datatype,
-    _result_addr: *mut c_void,
-    _result_count: Count,
-    _result_datatype: Datatype,
-    _target_rank: c_int,
-    _target_disp: Aint,
-    _target_count: Count,
-    _target_datatype: Datatype,
-    _op: abi::Op,
+    origin_addr: *const c_void,
+    origin_count: Count,
+    origin_datatype: Datatype,
+    result_addr: *mut c_void,
+    result_count: Count,
+    result_datatype: Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    target_count: Count,
+    target_datatype: Datatype,
+    op: abi::Op,
     win: abi::Win,
 ) -> c_int {
-    entry::unsupported("MPI_Get_accumulate_c", || Object::Window(win))
+    let _errno = entry::begin(&"MPI_Get_accumulate_c");
+    let result = weft_mpi::windows::operations::get_accumulate(
+        origin_addr,
+        origin_count,
+        origin_datatype,
+        result_addr,
+        result_count,
+        result_datatype,
+        target_rank,
+        target_disp,
+        target_count,
+        target_datatype,
+        op,
+        win,
+    );
+    entry::finish_among(
+        "MPI_Get_accumulate_c",
+        result,
+        || Object::Window(win),
+        || {
+            [
+                (Subject::Count, "origin_count", origin_count as i64),
+                (Subject::Count, "result_count", result_count as i64),
+                (Subject::Count, "target_count", target_count as i64),
+                (Subject::Handle(Kind::Datatype), "origin_datatype", origin_datatype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "result_datatype", result_datatype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "target_datatype", target_datatype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Put(
-    _origin_addr: *const c_void,
-    _origin_count: c_int,
-    _origin_datatype: Datatype,
-    _target_rank: c_int,
-    _target_disp: Aint,
-    _target_count: c_int,
-    _target_datatype: Datatype,
+    origin_addr: *const c_void,
+    origin_count: c_int,
+    origin_datatype: Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    target_count: c_int,
+    target_datatype: Datatype,
     win: abi::Win,
 ) -> c_int {
-    entry::unsupported("MPI_Put", || Object::Window(win))
+    let _errno = entry::begin(&"MPI_Put");
+    let result = weft_mpi::windows::operations::put(
+        origin_addr,
+        Count::from(origin_count),
+        origin_datatype,
+        target_rank,
+        target_disp,
+        Count::from(target_count),
+        target_datatype,
+        win,
+    );
+    entry::finish_among(
+        "MPI_Put",
+        result,
+        || Object::Window(win),
+        || {
+            [
+                (Subject::Count, "origin_count", origin_count as i64),
+                (Subject::Count, "target_count", target_count as i64),
+                (Subject::Handle(Kind::Datatype), "origin_datatype", origin_datatype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "target_datatype", target_datatype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Put_c(
-    _origin_addr: *const c_void,
-    _origin_count: Count,
-    _origin_datatype: Datatype,
-    _target_rank: c_int,
-    _target_disp: Aint,
-    _target_count: Count,
-    _target_datatype: Datatype,
+    origin_addr: *const c_void,
+    origin_count: Count,
+    origin_datatype: Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    target_count: Count,
+    target_datatype: Datatype,
     win: abi::Win,
 ) -> c_int {
-    entry::unsupported("MPI_Put_c", || Object::Window(win))
+    let _errno = entry::begin(&"MPI_Put_c");
+    let result = weft_mpi::windows::operations::put(
+        origin_addr,
+        origin_count,
+        origin_datatype,
+        target_rank,
+        target_disp,
+        target_count,
+        target_datatype,
+        win,
+    );
+    entry::finish_among(
+        "MPI_Put_c",
+        result,
+        || Object::Window(win),
+        || {
+            [
+                (Subject::Count, "origin_count", origin_count as i64),
+                (Subject::Count, "target_count", target_count as i64),
+                (Subject::Handle(Kind::Datatype), "origin_datatype", origin_datatype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "target_datatype", target_datatype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Raccumulate(
-    _origin_addr: *const c_void,
-    _origin_count: c_int,
-    _origin_datatype: Datatype,
-    _target_rank: c_int,
-    _target_disp: Aint,
-    _target_count: c_int,
-    _target_datatype: Datatype,
-    _op: abi::Op,
+    origin_addr: *const c_void,
+    origin_count: c_int,
+    origin_datatype: Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    target_count: c_int,
+    target_datatype: Datatype,
+    op: abi::Op,
     win: abi::Win,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Raccumulate", || Object::Window(win))
+    let _errno = entry::begin(&"MPI_Raccumulate");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::windows::requests::raccumulate(
+            origin_addr,
+            Count::from(origin_count),
+            origin_datatype,
+            target_rank,
+            target_disp,
+            Count::from(target_count),
+            target_datatype,
+            op,
+            win,
+            Out::new(request),
+        )
+    };
+    entry::finish_among(
+        "MPI_Raccumulate",
+        result,
+        || Object::Window(win),
+        || {
+            [
+                (Subject::Count, "origin_count", origin_count as i64),
+                (Subject::Count, "target_count", target_count as i64),
+                (Subject::Handle(Kind::Datatype), "origin_datatype", origin_datatype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "target_datatype", target_datatype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Raccumulate_c(
-    _origin_addr: *const c_void,
-    _origin_count: Count,
-    _origin_datatype: Datatype,
-    _target_rank: c_int,
-    _target_disp: Aint,
-    _target_count: Count,
-    _target_datatype: Datatype,
-    _op: abi::Op,
+    origin_addr: *const c_void,
+    origin_count: Count,
+    origin_datatype: Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    target_count: Count,
+    target_datatype: Datatype,
+    op: abi::Op,
     win: abi::Win,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Raccumulate_c", || Object::Window(win))
+    let _errno = entry::begin(&"MPI_Raccumulate_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::windows::requests::raccumulate(
+            origin_addr,
+            origin_count,
+            origin_datatype,
+            target_rank,
+            target_disp,
+            target_count,
+            target_datatype,
+            op,
+            win,
+            Out::new(request),
+        )
+    };
+    entry::finish_among(
+        "MPI_Raccumulate_c",
+        result,
+        || Object::Window(win),
+        || {
+            [
+                (Subject::Count, "origin_count", origin_count as i64),
+                (Subject::Count, "target_count", target_count as i64),
+                (Subject::Handle(Kind::Datatype), "origin_datatype", origin_datatype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "target_datatype", target_datatype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Rget(
-    _origin_addr: *mut c_void,
-    _origin_count: c_int,
-    _origin_datatype: Datatype,
-    _target_rank: c_int,
-    _target_disp: Aint,
-    _target_count: c_int,
-    _target_datatype: Datatype,
+    origin_addr: *mut c_void,
+    origin_count: c_int,
+    origin_datatype: Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    target_count: c_int,
+    target_datatype: Datatype,
     win: abi::Win,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Rget", || Object::Window(win))
+    let _errno = entry::begin(&"MPI_Rget");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::windows::requests::rget(
+            origin_addr,
+            Count::from(origin_count),
+            origin_datatype,
+            target_rank,
+            target_disp,
+            Count::from(target_count),
+            target_datatype,
+            win,
+            Out::new(request),
+        )
+    };
+    entry::finish_among(
+        "MPI_Rget",
+        result,
+        || Object::Window(win),
+        || {
+            [
+                (Subject::Count, "origin_count", origin_count as i64),
+                (Subject::Count, "target_count", target_count as i64),
+                (Subject::Handle(Kind::Datatype), "origin_datatype", origin_datatype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "target_datatype", target_datatype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Rget_c(
-    _origin_addr: *mut c_void,
-    _origin_count: Count,
-    _origin_datatype: Datatype,
-    _target_rank: c_int,
-    _target_disp: Aint,
-    _target_count: Count,
-    _target_datatype: Datatype,
+    origin_addr: *mut c_void,
+    origin_count: Count,
+    origin_datatype: Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    target_count: Count,
+    target_datatype: Datatype,
     win: abi::Win,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Rget_c", || Object::Window(win))
+    let _errno = entry::begin(&"MPI_Rget_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::windows::requests::rget(
+            origin_addr,
+            origin_count,
+            origin_datatype,
+            target_rank,
+            target_disp,
+            target_count,
+            target_datatype,
+            win,
+            Out::new(request),
+        )
+    };
+    entry::finish_among(
+        "MPI_Rget_c",
+        result,
+        || Object::Window(win),
+        || {
+            [
+                (Subject::Count, "origin_count", origin_count as i64),
+                (Subject::Count, "target_count", target_count as i64),
+                (Subject::Handle(Kind::Datatype), "origin_datatype", origin_datatype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "target_datatype", target_datatype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Rget_accumulate(
-    _origin_addr: *const c_void,
-    _origin_count: c_int,
-    _origin_datatype: Datatype,
-    _result_addr: *mut c_void,
-    _result_count: c_int,
-    _result_datatype: Datatype,
-    _target_rank: c_int,
-    _target_disp: Aint,
-    _target_count: c_int,
-    _target_datatype: Datatype,
-    _op: abi::Op,
+    origin_addr: *const c_void,
+    origin_count: c_int,
+    origin_datatype: Datatype,
+    result_addr: *mut c_void,
+    result_count: c_int,
+    result_datatype: Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    target_count: c_int,
+    target_datatype: Datatype,
+    op: abi::Op,
     win: abi::Win,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Rget_accumulate", || Object::Window(win))
+    let _errno = entry::begin(&"MPI_Rget_accumulate");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::windows::requests::rget_accumulate(
+            origin_addr,
+            Count::from(origin_count),
+            origin_datatype,
+            result_addr,
+            Count::from(result_count),
+            result_datatype,
+            target_rank,
+            target_disp,
+            Count::from(target_count),
+            target_datatype,
+            op,
+            win,
+            Out::new(request),
+        )
+    };
+    entry::finish_among(
+        "MPI_Rget_accumulate",
+        result,
+        || Object::Window(win),
+        || {
+            [
+                (Subject::Count, "origin_count", origin_count as i64),
+                (Subject::Count, "result_count", result_count as i64),
+                (Subject::Count, "target_count", target_count as i64),
+                (Subject::Handle(Kind::Datatype), "origin_datatype", origin_datatype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "result_datatype", result_datatype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "target_datatype", target_datatype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Rget_accumulate_c(
-    _origin_addr: *const c_void,
-    _origin_count: Count,
-    _origin_datatype: Datatype,
-    _result_addr: *mut c_void,
-    _result_count: Count,
-    _result_datatype: Datatype,
-    _target_rank: c_int,
-    _target_disp: Aint,
-    _target_count: Count,
-    _target_datatype: Datatype,
-    _op: abi::Op,
+    origin_addr: *const c_void,
+    origin_count: Count,
+    origin_datatype: Datatype,
+    result_addr: *mut c_void,
+    result_count: Count,
+    result_datatype: Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    target_count: Count,
+    target_datatype: Datatype,
+    op: abi::Op,
     win: abi::Win,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Rget_accumulate_c", || Object::Window(win))
+    let _errno = entry::begin(&"MPI_Rget_accumulate_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::windows::requests::rget_accumulate(
+            origin_addr,
+            origin_count,
+            origin_datatype,
+            result_addr,
+            result_count,
+            result_datatype,
+            target_rank,
+            target_disp,
+            target_count,
+            target_datatype,
+            op,
+            win,
+            Out::new(request),
+        )
+    };
+    entry::finish_among(
+        "MPI_Rget_accumulate_c",
+        result,
+        || Object::Window(win),
+        || {
+            [
+                (Subject::Count, "origin_count", origin_count as i64),
+                (Subject::Count, "result_count", result_count as i64),
+                (Subject::Count, "target_count", target_count as i64),
+                (Subject::Handle(Kind::Datatype), "origin_datatype", origin_datatype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "result_datatype", result_datatype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "target_datatype", target_datatype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Rput(
-    _origin_addr: *const c_void,
-    _origin_count: c_int,
-    _origin_datatype: Datatype,
-    _target_rank: c_int,
-    _target_disp: Aint,
-    _target_count: c_int,
-    _target_datatype: Datatype,
+    origin_addr: *const c_void,
+    origin_count: c_int,
+    origin_datatype: Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    target_count: c_int,
+    target_datatype: Datatype,
     win: abi::Win,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Rput", || Object::Window(win))
+    let _errno = entry::begin(&"MPI_Rput");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::windows::requests::rput(
+            origin_addr,
+            Count::from(origin_count),
+            origin_datatype,
+            target_rank,
+            target_disp,
+            Count::from(target_count),
+            target_datatype,
+            win,
+            Out::new(request),
+        )
+    };
+    entry::finish_among(
+        "MPI_Rput",
+        result,
+        || Object::Window(win),
+        || {
+            [
+                (Subject::Count, "origin_count", origin_count as i64),
+                (Subject::Count, "target_count", target_count as i64),
+                (Subject::Handle(Kind::Datatype), "origin_datatype", origin_datatype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "target_datatype", target_datatype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Rput_c(
-    _origin_addr: *const c_void,
-    _origin_count: Count,
-    _origin_datatype: Datatype,
-    _target_rank: c_int,
-    _target_disp: Aint,
-    _target_count: Count,
-    _target_datatype: Datatype,
+    origin_addr: *const c_void,
+    origin_count: Count,
+    origin_datatype: Datatype,
+    target_rank: c_int,
+    target_disp: Aint,
+    target_count: Count,
+    target_datatype: Datatype,
     win: abi::Win,
-    _request: *mut abi::Request,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_Rput_c", || Object::Window(win))
+    let _errno = entry::begin(&"MPI_Rput_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::windows::requests::rput(
+            origin_addr,
+            origin_count,
+            origin_datatype,
+            target_rank,
+            target_disp,
+            target_count,
+            target_datatype,
+            win,
+            Out::new(request),
+        )
+    };
+    entry::finish_among(
+        "MPI_Rput_c",
+        result,
+        || Object::Window(win),
+        || {
+            [
+                (Subject::Count, "origin_count", origin_count as i64),
+                (Subject::Count, "target_count", target_count as i64),
+                (Subject::Handle(Kind::Datatype), "origin_datatype", origin_datatype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "target_datatype", target_datatype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
@@ -307,7 +755,14 @@ unsafe extern "C" fn PMPI_Win_allocate(
     let _errno = entry::begin_with(&"MPI_Win_allocate", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::windows::win_allocate(size, Count::from(disp_unit), info, comm, baseptr, Out::new(win))
+        weft_mpi::windows::creation::win_allocate(
+            size,
+            Count::from(disp_unit),
+            info,
+            comm,
+            baseptr,
+            Out::new(win),
+        )
     };
     entry::finish("MPI_Win_allocate", result, || Object::Communicator(comm))
 }
@@ -324,7 +779,14 @@ unsafe extern "C" fn PMPI_Win_allocate_c(
     let _errno = entry::begin_with(&"MPI_Win_allocate_c", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::windows::win_allocate(size, disp_unit as Count, info, comm, baseptr, Out::new(win))
+        weft_mpi::windows::creation::win_allocate(
+            size,
+            disp_unit as Count,
+            info,
+            comm,
+            baseptr,
+            Out::new(win),
+        )
     };
     entry::finish("MPI_Win_allocate_c", result, || Object::Communicator(comm))
 }
@@ -341,7 +803,7 @@ unsafe extern "C" fn PMPI_Win_allocate_shared(
     let _errno = entry::begin_with(&"MPI_Win_allocate_shared", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::windows::win_allocate_shared(
+        weft_mpi::windows::creation::win_allocate_shared(
             size,
             Count::from(disp_unit),
             info,
@@ -365,7 +827,14 @@ unsafe extern "C" fn PMPI_Win_allocate_shared_c(
     let _errno = entry::begin_with(&"MPI_Win_allocate_shared_c", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::windows::win_allocate_shared(size, disp_unit as Count, info, comm, baseptr, Out::new(win))
+        weft_mpi::windows::creation::win_allocate_shared(
+            size,
+            disp_unit as Count,
+            info,
+            comm,
+            baseptr,
+            Out::new(win),
+        )
     };
     entry::finish("MPI_Win_allocate_shared_c", result, || Object::Communicator(comm))
 }
@@ -373,13 +842,15 @@ unsafe extern "C" fn PMPI_Win_allocate_shared_c(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_attach(win: abi::Win, base: *mut c_void, size: Aint) -> c_int {
     let _errno = entry::begin(&"MPI_Win_attach");
-    let result = weft_mpi::windows::win_attach(win, base, size);
+    let result = weft_mpi::windows::attachment::win_attach(win, base, size);
     entry::finish("MPI_Win_attach", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_complete(win: abi::Win) -> c_int {
-    entry::unsupported("MPI_Win_complete", || Object::Window(win))
+    let _errno = entry::begin(&"MPI_Win_complete");
+    let result = weft_mpi::windows::synchronization::win_complete(win);
+    entry::finish("MPI_Win_complete", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
@@ -394,7 +865,7 @@ unsafe extern "C" fn PMPI_Win_create(
     let _errno = entry::begin_with(&"MPI_Win_create", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::windows::win_create(base, size, Count::from(disp_unit), info, comm, Out::new(win))
+        weft_mpi::windows::creation::win_create(base, size, Count::from(disp_unit), info, comm, Out::new(win))
     };
     entry::finish("MPI_Win_create", result, || Object::Communicator(comm))
 }
@@ -410,8 +881,9 @@ unsafe extern "C" fn PMPI_Win_create_c(
 ) -> c_int {
     let _errno = entry::begin_with(&"MPI_Win_create_c", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result =
-        unsafe { weft_mpi::windows::win_create(base, size, disp_unit as Count, info, comm, Out::new(win)) };
+    let result = unsafe {
+        weft_mpi::windows::creation::win_create(base, size, disp_unit as Count, info, comm, Out::new(win))
+    };
     entry::finish("MPI_Win_create_c", result, || Object::Communicator(comm))
 }
 
@@ -419,47 +891,57 @@ unsafe extern "C" fn PMPI_Win_create_c(
 unsafe extern "C" fn PMPI_Win_create_dynamic(info: abi::Info, comm: abi::Comm, win: *mut abi::Win) -> c_int {
     let _errno = entry::begin_with(&"MPI_Win_create_dynamic", [comm.0 as u64]);
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::windows::win_create_dynamic(info, comm, Out::new(win)) };
+    let result = unsafe { weft_mpi::windows::creation::win_create_dynamic(info, comm, Out::new(win)) };
     entry::finish("MPI_Win_create_dynamic", result, || Object::Communicator(comm))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_detach(win: abi::Win, base: *const c_void) -> c_int {
     let _errno = entry::begin(&"MPI_Win_detach");
-    let result = weft_mpi::windows::win_detach(win, base);
+    let result = weft_mpi::windows::attachment::win_detach(win, base);
     entry::finish("MPI_Win_detach", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Win_fence(_assert: c_int, win: abi::Win) -> c_int {
-    entry::unsupported("MPI_Win_fence", || Object::Window(win))
+unsafe extern "C" fn PMPI_Win_fence(assert: c_int, win: abi::Win) -> c_int {
+    let _errno = entry::begin(&"MPI_Win_fence");
+    let result = weft_mpi::windows::synchronization::win_fence(assert, win);
+    entry::finish("MPI_Win_fence", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Win_flush(_rank: c_int, win: abi::Win) -> c_int {
-    entry::unsupported("MPI_Win_flush", || Object::Window(win))
+unsafe extern "C" fn PMPI_Win_flush(rank: c_int, win: abi::Win) -> c_int {
+    let _errno = entry::begin(&"MPI_Win_flush");
+    let result = weft_mpi::windows::synchronization::win_flush(rank, win);
+    entry::finish("MPI_Win_flush", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_flush_all(win: abi::Win) -> c_int {
-    entry::unsupported("MPI_Win_flush_all", || Object::Window(win))
+    let _errno = entry::begin(&"MPI_Win_flush_all");
+    let result = weft_mpi::windows::synchronization::win_flush_all(win);
+    entry::finish("MPI_Win_flush_all", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Win_flush_local(_rank: c_int, win: abi::Win) -> c_int {
-    entry::unsupported("MPI_Win_flush_local", || Object::Window(win))
+unsafe extern "C" fn PMPI_Win_flush_local(rank: c_int, win: abi::Win) -> c_int {
+    let _errno = entry::begin(&"MPI_Win_flush_local");
+    let result = weft_mpi::windows::synchronization::win_flush_local(rank, win);
+    entry::finish("MPI_Win_flush_local", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_flush_local_all(win: abi::Win) -> c_int {
-    entry::unsupported("MPI_Win_flush_local_all", || Object::Window(win))
+    let _errno = entry::begin(&"MPI_Win_flush_local_all");
+    let result = weft_mpi::windows::synchronization::win_flush_local_all(win);
+    entry::finish("MPI_Win_flush_local_all", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_free(win: *mut abi::Win) -> c_int {
     let _errno = entry::begin(&"MPI_Win_free");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::windows::win_free(Out::new(win)) };
+    let result = unsafe { weft_mpi::windows::creation::win_free(Out::new(win)) };
     entry::finish("MPI_Win_free", result, || {
         match entry::target(
             // SAFETY: the caller promises of it what the standard asks of an argument that is changed.
@@ -475,7 +957,7 @@ unsafe extern "C" fn PMPI_Win_free(win: *mut abi::Win) -> c_int {
 unsafe extern "C" fn PMPI_Win_get_group(win: abi::Win, group: *mut abi::Group) -> c_int {
     let _errno = entry::begin(&"MPI_Win_get_group");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::windows::win_get_group(win, Out::new(group)) };
+    let result = unsafe { weft_mpi::windows::creation::win_get_group(win, Out::new(group)) };
     entry::finish("MPI_Win_get_group", result, || Object::Window(win))
 }
 
@@ -483,29 +965,35 @@ unsafe extern "C" fn PMPI_Win_get_group(win: abi::Win, group: *mut abi::Group) -
 unsafe extern "C" fn PMPI_Win_get_info(win: abi::Win, info_used: *mut abi::Info) -> c_int {
     let _errno = entry::begin(&"MPI_Win_get_info");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
-    let result = unsafe { weft_mpi::windows::win_get_info(win, Out::new(info_used)) };
+    let result = unsafe { weft_mpi::windows::hints::win_get_info(win, Out::new(info_used)) };
     entry::finish("MPI_Win_get_info", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Win_lock(_lock_type: c_int, _rank: c_int, _assert: c_int, win: abi::Win) -> c_int {
-    entry::unsupported("MPI_Win_lock", || Object::Window(win))
+unsafe extern "C" fn PMPI_Win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: abi::Win) -> c_int {
+    let _errno = entry::begin(&"MPI_Win_lock");
+    let result = weft_mpi::windows::synchronization::win_lock(lock_type, rank, assert, win);
+    entry::finish("MPI_Win_lock", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Win_lock_all(_assert: c_int, win: abi::Win) -> c_int {
-    entry::unsupported("MPI_Win_lock_all", || Object::Window(win))
+unsafe extern "C" fn PMPI_Win_lock_all(assert: c_int, win: abi::Win) -> c_int {
+    let _errno = entry::begin(&"MPI_Win_lock_all");
+    let result = weft_mpi::windows::synchronization::win_lock_all(assert, win);
+    entry::finish("MPI_Win_lock_all", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Win_post(_group: abi::Group, _assert: c_int, win: abi::Win) -> c_int {
-    entry::unsupported("MPI_Win_post", || Object::Window(win))
+unsafe extern "C" fn PMPI_Win_post(group: abi::Group, assert: c_int, win: abi::Win) -> c_int {
+    let _errno = entry::begin(&"MPI_Win_post");
+    let result = weft_mpi::windows::synchronization::win_post(group, assert, win);
+    entry::finish("MPI_Win_post", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_set_info(win: abi::Win, info: abi::Info) -> c_int {
     let _errno = entry::begin(&"MPI_Win_set_info");
-    let result = weft_mpi::windows::win_set_info(win, info);
+    let result = weft_mpi::windows::hints::win_set_info(win, info);
     entry::finish("MPI_Win_set_info", result, || Object::Window(win))
 }
 
@@ -520,7 +1008,7 @@ unsafe extern "C" fn PMPI_Win_shared_query(
     let _errno = entry::begin(&"MPI_Win_shared_query");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::windows::win_shared_query(
+        weft_mpi::windows::shared_query::win_shared_query(
             win,
             rank,
             Out::new(size),
@@ -542,7 +1030,7 @@ unsafe extern "C" fn PMPI_Win_shared_query_c(
     let _errno = entry::begin(&"MPI_Win_shared_query_c");
     // SAFETY: the caller promises of each pointer what the standard asks of it.
     let result = unsafe {
-        weft_mpi::windows::win_shared_query(
+        weft_mpi::windows::shared_query::win_shared_query(
             win,
             rank,
             Out::new(size),
@@ -554,33 +1042,46 @@ unsafe extern "C" fn PMPI_Win_shared_query_c(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Win_start(_group: abi::Group, _assert: c_int, win: abi::Win) -> c_int {
-    entry::unsupported("MPI_Win_start", || Object::Window(win))
+unsafe extern "C" fn PMPI_Win_start(group: abi::Group, assert: c_int, win: abi::Win) -> c_int {
+    let _errno = entry::begin(&"MPI_Win_start");
+    let result = weft_mpi::windows::synchronization::win_start(group, assert, win);
+    entry::finish("MPI_Win_start", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_sync(win: abi::Win) -> c_int {
-    entry::unsupported("MPI_Win_sync", || Object::Window(win))
+    let _errno = entry::begin(&"MPI_Win_sync");
+    let result = weft_mpi::windows::synchronization::win_sync(win);
+    entry::finish("MPI_Win_sync", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Win_test(win: abi::Win, _flag: *mut c_int) -> c_int {
-    entry::unsupported("MPI_Win_test", || Object::Window(win))
+unsafe extern "C" fn PMPI_Win_test(win: abi::Win, flag: *mut c_int) -> c_int {
+    let _errno = entry::begin(&"MPI_Win_test");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::windows::synchronization::win_test(win, Out::new(flag)) };
+    entry::finish("MPI_Win_test", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_Win_unlock(_rank: c_int, win: abi::Win) -> c_int {
-    entry::unsupported("MPI_Win_unlock", || Object::Window(win))
+unsafe extern "C" fn PMPI_Win_unlock(rank: c_int, win: abi::Win) -> c_int {
+    let _errno = entry::begin(&"MPI_Win_unlock");
+    let result = weft_mpi::windows::synchronization::win_unlock(rank, win);
+    entry::finish("MPI_Win_unlock", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_unlock_all(win: abi::Win) -> c_int {
-    entry::unsupported("MPI_Win_unlock_all", || Object::Window(win))
+    let _errno = entry::begin(&"MPI_Win_unlock_all");
+    let result = weft_mpi::windows::synchronization::win_unlock_all(win);
+    entry::finish("MPI_Win_unlock_all", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_wait(win: abi::Win) -> c_int {
-    entry::unsupported("MPI_Win_wait", || Object::Window(win))
+    let _errno = entry::begin(&"MPI_Win_wait");
+    let result = weft_mpi::windows::synchronization::win_wait(win);
+    entry::finish("MPI_Win_wait", result, || Object::Window(win))
 }
 
 entry::aliases! {

@@ -107,7 +107,7 @@ impl Process {
         }
         for (handle, window) in self.windows.live() {
             if window.group.origin() == origin {
-                let _ = self.windows.remove(handle);
+                let _ = self.remove_window(abi::Win(handle));
             }
         }
         for (handle, group) in self.groups.live() {

@@ -129,6 +129,16 @@ pub(crate) fn are_apart(group: &Group) -> bool {
     places.any(|node| Some(node) != first)
 }
 
+/// Tells whether a rank of the job is in this process.
+pub(crate) fn is_here(rank: u32) -> bool {
+    nodes().is_none_or(|nodes| nodes.places().of(rank).node == nodes.node())
+}
+
+/// Returns how many ranks of a group are in this process.
+pub(crate) fn population_here(group: &Group) -> u32 {
+    if nodes().is_none() { group.size() } else { group.iter().filter(|&rank| is_here(rank)).count() as u32 }
+}
+
 /// Tells a node process of the job that a rank of this one has let all of a block of context numbers go.
 pub(crate) fn note(node: Node, block: u64) {
     match EXCHANGE.get().filter(|exchange| exchange.nodes().node() != node) {

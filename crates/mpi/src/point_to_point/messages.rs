@@ -286,6 +286,12 @@ impl Data<'_> {
         }
     }
 
+    /// Returns the buffer for one-sided operations.
+    #[inline]
+    pub fn rma(&self) -> weft_rma::Data<'_> {
+        weft_rma::Data { address: self.address, count: self.count, datatype: &self.datatype }
+    }
+
     /// Returns the buffer of a partitioned operation, of which this is one part.
     ///
     /// # Errors

@@ -20,7 +20,7 @@ use crate::errors::handling::{ErrorHandler, UserHandler};
 use crate::point_to_point::messages::Messages;
 use crate::process::recent::{Held, Recent};
 use crate::reports::thread_levels::Callers;
-use crate::windows::Window;
+use crate::windows::window::Window;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -156,6 +156,7 @@ pub struct Process {
     pub(crate) active: OnceLock<Box<dyn core::any::Any + Send + Sync>>,
     /// Windows.
     pub windows: Table<Window>,
+    recent_windows: Recent<Window>,
     /// Error classes, codes and strings the user added.
     pub error_codes: ErrorCodes,
     /// The latest errors, for `MPI_Error_string`.
@@ -204,6 +205,7 @@ impl Process {
             memory: Blocks::default(),
             active: OnceLock::new(),
             windows: Table::new(Kind::Win, world_rank),
+            recent_windows: Recent::default(),
             error_codes: ErrorCodes::default(),
             failures: Failures::default(),
             callers: Callers::default(),
@@ -351,8 +353,23 @@ impl Process {
     ///
     /// # Errors
     /// `MPI_ERR_WIN`
-    pub fn window(&self, handle: abi::Win) -> Result<Arc<Window>> {
-        self.windows.get(handle.0)
+    #[inline]
+    pub fn window(&self, handle: abi::Win) -> Result<Ref<'_, Window>> {
+        self.recent(&self.recent_windows, &self.windows, handle.0)
+    }
+
+    /// Takes a window out of the table. What the rank's own thread remembers of it goes, too: its memory is not to stay.
+    ///
+    /// # Errors
+    /// `MPI_ERR_WIN`
+    pub(crate) fn remove_window(&self, handle: abi::Win) -> Result {
+        let removed = self.windows.remove(handle.0)?;
+        if core::ptr::eq(weft_sched::current(), self.main_thread) {
+            // SAFETY: the cache belongs to the rank's main thread, and this is it.
+            unsafe { self.recent_windows.forget(handle.0) };
+        }
+        drop(removed);
+        Ok(())
     }
 
     /// Returns a datatype by handle.
@@ -368,17 +385,23 @@ impl Process {
     }
 
     fn created_datatype(&self, handle: abi::Datatype) -> Result<Ref<'_, Datatype>> {
+        self.recent(&self.recent_datatypes, &self.datatypes, handle.0)
+    }
+
+    /// Finds an object of a table, and quickly if it is one that the rank's own thread has used recently.
+    #[inline]
+    fn recent<'a, T>(&self, cache: &'a Recent<T>, table: &Table<T>, handle: usize) -> Result<Ref<'a, T>> {
         // Read before the object: one that is removed meanwhile is not remembered as one that is there.
-        let removals = self.datatypes.removals();
+        let removals = table.removals();
         let own = core::ptr::eq(weft_sched::current(), self.main_thread);
         // SAFETY: the cache belongs to the rank's main thread, and this is it.
-        if own && let Some(held) = unsafe { self.recent_datatypes.get(handle.0, removals) } {
+        if own && let Some(held) = unsafe { cache.get(handle, removals) } {
             return Ok(Ref::Held(held));
         }
-        let found = self.datatypes.get(handle.0)?;
+        let found = table.get(handle)?;
         if own {
             // SAFETY: `own` says that this is the main thread, whose cache it is.
-            unsafe { self.recent_datatypes.put(handle.0, removals, &found) };
+            unsafe { cache.put(handle, removals, &found) };
         }
         Ok(Ref::Owned(found))
     }

@@ -88,6 +88,19 @@ impl<T> Recent<T> {
             drop(old);
         }
     }
+
+    /// Lets go of the object of a handle, unless it is in use.
+    ///
+    /// # Safety
+    /// As [`Recent::get`].
+    pub(crate) unsafe fn forget(&self, handle: usize) {
+        let entry = &self.0[handle % ENTRIES];
+        if entry.handle.get() == handle && entry.borrowed.get() == 0 {
+            entry.removals.set(u64::MAX);
+            // SAFETY: nobody borrows from the entry, and no other thread touches it.
+            drop(unsafe { (*entry.object.get()).take() });
+        }
+    }
 }
 
 #[cfg(test)]
@@ -120,6 +133,10 @@ mod tests {
             assert_eq!(*recent.get(8 + ENTRIES, 0).unwrap(), 2);
             assert!(recent.get(8, 0).is_none() && recent.get(8 + ENTRIES, 1).is_none());
             assert_eq!((Arc::strong_count(&first), Arc::strong_count(&second)), (1, 2));
+            recent.forget(8);
+            assert!(recent.get(8 + ENTRIES, 0).is_some());
+            recent.forget(8 + ENTRIES);
+            assert!(recent.get(8 + ENTRIES, 0).is_none() && Arc::strong_count(&second) == 1);
         }
     }
 }

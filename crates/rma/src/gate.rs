@@ -1,0 +1,208 @@
+//! A lock that many may hold in one of two ways, in the order in which they came.
+//!
+//! A window has a gate for each rank's memory: many hold it *shared*, or one alone. And it has one for all ranks' memory
+//! together: all who hold everything shared (`MPI_Win_lock_all`), or all who hold some rank's memory alone. So what locks
+//! everything changes one word, not one for each rank.
+//!
+//! # The word
+//! `COUNT` is how many hold the gate; `ALONE` is which way they hold it, and means nothing when nobody does. `QUEUED` says that
+//! some wait.
+//! - Who comes and finds no `QUEUED`, and that the word admits, counts itself with one compare-exchange. With `QUEUED` nobody
+//!   passes those who wait, so nobody waits for ever.
+//! - All else happens under the lock of the queue. Who has to wait sets `QUEUED` first and then looks whether the front of the
+//!   queue may enter. Who leaves counts itself off and looks at what the word was: with `QUEUED` in it, it admits from the front.
+//!   Both change the same word, so one of them sees the other: no waiter is overlooked.
+//! - Waiters are admitted strictly from the front, so one number tells who is in: how many have been admitted.
+//!
+//! Nobody waits here: who is not admitted gets a ticket and waits as it likes until it [`Gate::has_admitted`] it; it is told by
+//! [`Waiter::wake`].
+
+use std::collections::VecDeque;
+use weft_sync::Lock;
+use weft_sync::facade::atomic::{AtomicU64, Ordering};
+
+const QUEUED: u64 = 1 << 63;
+const ALONE: u64 = 1 << 62;
+const COUNT: u64 = (1 << 32) - 1;
+
+/// How one holds a gate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// With others that do so.
+    Shared,
+    /// Against those who share; at a rank's own gate, against everybody.
+    Alone,
+}
+
+/// Who waits, and is told when it is admitted.
+pub trait Waiter {
+    /// Tells it.
+    fn wake(self);
+}
+
+struct Queue<W> {
+    /// How many tickets were given out.
+    tickets: u64,
+    waiting: VecDeque<(Way, W)>,
+}
+
+/// The lock.
+pub struct Gate<W> {
+    word: AtomicU64,
+    /// How many of those who had to wait were admitted.
+    admitted: AtomicU64,
+    /// How many may hold it alone at a time.
+    alone: u64,
+    queue: Lock<Queue<W>>,
+}
+
+impl<W: Waiter> Gate<W> {
+    /// Creates one that at most `alone` hold [`Way::Alone`] at a time.
+    pub fn new(alone: u32) -> Self {
+        let queue = Lock::new(Queue { tickets: 0, waiting: VecDeque::new() });
+        Self { word: AtomicU64::new(0), admitted: AtomicU64::new(0), alone: alone.into(), queue }
+    }
+
+    /// Returns the word after one more has entered, if it may, whoever waits.
+    fn entered(&self, word: u64, way: Way) -> Option<u64> {
+        let (count, bit) = (word & COUNT, if way == Way::Alone { ALONE } else { 0 });
+        let most = if way == Way::Alone { self.alone } else { COUNT };
+        let may = count == 0 || (word & ALONE == bit && count < most);
+        may.then_some(word & QUEUED | bit | (count + 1))
+    }
+
+    /// Enters, or gets a ticket. `waiter` says who waits.
+    #[inline]
+    pub fn enter(&self, way: Way, waiter: impl FnOnce() -> W) -> Option<u64> {
+        let mut word = self.word.load(Ordering::Relaxed);
+        while word & QUEUED == 0
+            && let Some(next) = self.entered(word, way)
+        {
+            match self.word.compare_exchange(word, next, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return None,
+                Err(other) => word = other,
+            }
+        }
+        Some(self.queue_up(way, waiter()))
+    }
+
+    #[cold]
+    fn queue_up(&self, way: Way, waiter: W) -> u64 {
+        let mut queue = self.queue.lock();
+        self.word.fetch_or(QUEUED, Ordering::AcqRel);
+        let ticket = queue.tickets;
+        queue.tickets += 1;
+        queue.waiting.push_back((way, waiter));
+        let woken = self.admit(&mut queue);
+        drop(queue);
+        woken.into_iter().for_each(W::wake);
+        ticket
+    }
+
+    /// Tells whether the one with a ticket has entered.
+    #[inline]
+    pub fn has_admitted(&self, ticket: u64) -> bool {
+        self.admitted.load(Ordering::Acquire) > ticket
+    }
+
+    /// Leaves; returns whether others were waiting.
+    #[inline]
+    pub fn leave(&self) -> bool {
+        let word = self.word.fetch_sub(1, Ordering::AcqRel);
+        debug_assert!(word & COUNT > 0, "somebody left who was not in");
+        let others = word & QUEUED != 0;
+        if others {
+            self.let_in();
+        }
+        others
+    }
+
+    #[cold]
+    fn let_in(&self) {
+        let mut queue = self.queue.lock();
+        let woken = self.admit(&mut queue);
+        drop(queue);
+        woken.into_iter().for_each(W::wake);
+    }
+
+    /// Admits from the front as many as the word allows. Those who are admitted are to be told after the lock of the queue is
+    /// released: they may run at once.
+    fn admit(&self, queue: &mut Queue<W>) -> Vec<W> {
+        let mut woken = Vec::new();
+        while let Some(&(way, _)) = queue.waiting.front() {
+            let word = self.word.load(Ordering::Acquire);
+            let Some(next) = self.entered(word, way) else { return woken };
+            if self.word.compare_exchange(word, next, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+                // Somebody left: nobody else changes the word while some wait.
+                continue;
+            }
+            woken.extend(queue.waiting.pop_front().map(|(_, waiter)| waiter));
+            self.admitted.fetch_add(1, Ordering::Release);
+        }
+        self.word.fetch_and(!QUEUED, Ordering::AcqRel);
+        woken
+    }
+
+    /// Tells how it is held, if it is.
+    pub fn held(&self) -> Option<Way> {
+        let word = self.word.load(Ordering::Relaxed);
+        (word & COUNT > 0).then_some(if word & ALONE != 0 { Way::Alone } else { Way::Shared })
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    struct Nobody;
+
+    impl Waiter for Nobody {
+        fn wake(self) {}
+    }
+
+    fn gate(alone: u32) -> Gate<Nobody> {
+        Gate::new(alone)
+    }
+
+    #[test]
+    fn many_share_and_one_is_alone() {
+        let gate = gate(1);
+        assert_eq!(gate.enter(Way::Shared, || Nobody), None);
+        assert_eq!(gate.enter(Way::Shared, || Nobody), None);
+        let ticket = gate.enter(Way::Alone, || Nobody).expect("two share");
+        assert!(!gate.has_admitted(ticket));
+        assert!(gate.leave() && !gate.has_admitted(ticket));
+        assert!(gate.leave() && gate.has_admitted(ticket));
+        assert_eq!(gate.held(), Some(Way::Alone));
+        assert!(!gate.leave());
+        assert_eq!(gate.held(), None);
+    }
+
+    #[test]
+    fn nobody_passes_those_who_wait() {
+        let gate = gate(1);
+        assert_eq!(gate.enter(Way::Shared, || Nobody), None);
+        let alone = gate.enter(Way::Alone, || Nobody).expect("one shares");
+        let late = gate.enter(Way::Shared, || Nobody).expect("one waits to be alone");
+        let later = gate.enter(Way::Shared, || Nobody).expect("two wait");
+        gate.leave();
+        assert!(gate.has_admitted(alone) && !gate.has_admitted(late));
+        gate.leave();
+        assert!(gate.has_admitted(late) && gate.has_admitted(later));
+        gate.leave();
+        assert!(!gate.leave());
+        assert_eq!(gate.enter(Way::Alone, || Nobody), None);
+    }
+
+    #[test]
+    fn where_many_may_be_alone_they_exclude_those_who_share() {
+        let gate = gate(u32::MAX);
+        assert_eq!(gate.enter(Way::Alone, || Nobody), None);
+        assert_eq!(gate.enter(Way::Alone, || Nobody), None);
+        let all = gate.enter(Way::Shared, || Nobody).expect("two are alone");
+        gate.leave();
+        assert!(!gate.has_admitted(all));
+        gate.leave();
+        assert!(gate.has_admitted(all));
+    }
+}

@@ -1,0 +1,32 @@
+//! One-sided communication: windows, epochs, locks, operations.
+//!
+//! Where an origin sees the target's memory it does everything itself, and the target takes no part: a put is a copy, a fetch and
+//! add is an instruction, and what such a call has begun is complete when it returns.
+//!
+//! - [`Window`]: a rank's view of a window. `synchronisation` and `operations` are what it does; `place` says where an
+//!   operation's data lies at its target, and that it lies within what the target exposes.
+//! - [`target`]: what an operation does at its target, whoever carries it out. Element by element and atomic.
+//! - [`Shared`]: what the ranks of a process share of a window.
+//! - `epoch`: which calls fit each other: pure. `gate`: locks. `exposure`: posts and completions.
+//!
+//! Where a target is looked up is one place: [`Window::target`]. A rank of another process is [`Target::Elsewhere`].
+//!
+//! What this crate does not know: handles, communicators, error handlers.
+
+#![cfg(not(loom))] // The model, tests/gate_model.rs, takes the protocols' files alone.
+
+mod epoch;
+mod exposure;
+mod gate;
+mod operations;
+mod place;
+mod shared;
+mod synchronisation;
+pub mod target;
+mod window;
+
+pub use epoch::Held;
+pub use operations::Data;
+pub use place::Place;
+pub use shared::{Segment, Shared};
+pub use window::{Target, Window};

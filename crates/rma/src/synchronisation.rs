@@ -1,0 +1,260 @@
+//! Synchronisation: the beginning and the end of epochs.
+//!
+//! What goes to ranks of this process is complete when its call returns, so that a flush only orders memory: what was written
+//! before it is seen by whoever looks after it.
+
+use crate::epoch::Held;
+use crate::exposure::Exposure;
+use crate::gate::{Gate, Way};
+use crate::shared::{Control, Sleeper};
+use crate::window::{Target, Window};
+use std::sync::atomic::{Ordering, fence};
+use weft_base::Result;
+
+/// Enters a gate, waiting as long as it takes.
+#[inline]
+fn pass(gate: &Gate<Sleeper>, way: Way) {
+    if let Some(ticket) = gate.enter(way, Sleeper::me) {
+        weft_sched::wait_until(|| gate.has_admitted(ticket));
+    }
+}
+
+/// Waits until `done`, which looks at what the rank was told, and gets who waits.
+fn await_news(exposure: &Exposure<Sleeper>, mut done: impl FnMut(Sleeper) -> bool) {
+    let mut seen = None;
+    weft_sched::wait_until(|| {
+        let news = exposure.news();
+        seen.replace(news) != Some(news) && done(Sleeper::me())
+    });
+}
+
+impl Window {
+    /// Says that the rank goes from one fence to the next: the ranks then meet in a barrier. `succeeds` says that operations may
+    /// follow.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_SYNC`
+    pub fn fence(&self, succeeds: bool) -> Result {
+        self.change(|epochs| epochs.fence(succeeds))?;
+        self.order();
+        Ok(())
+    }
+
+    /// Exposes the rank's memory to `origins`. `announced` is false if these need not be told.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_SYNC`, `MPI_ERR_UNSUPPORTED_OPERATION`
+    pub fn post(&self, origins: &[u32], announced: bool) -> Result {
+        let controls = self.controls(origins)?;
+        self.change(|epochs| epochs.post(origins.len() as u64))?;
+        fence(Ordering::SeqCst);
+        if announced {
+            controls.iter().for_each(|control| control.exposure.post(self.rank));
+        }
+        Ok(())
+    }
+
+    fn controls(&self, ranks: &[u32]) -> Result<Vec<&Control>> {
+        ranks.iter().map(|&rank| self.control(rank)).collect()
+    }
+
+    /// Begins an access epoch to `targets`, and waits until they expose their memory; `checked` is false if they are known to.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_SYNC`, `MPI_ERR_UNSUPPORTED_OPERATION`
+    pub fn start(&self, targets: Vec<u32>, checked: bool) -> Result {
+        self.controls(&targets)?;
+        let mut missing = if checked { targets.clone() } else { Vec::new() };
+        self.change(|epochs| epochs.start(targets))?;
+        let exposure = &self.own().exposure;
+        if !missing.is_empty() {
+            await_news(exposure, |me| {
+                exposure.take_posts(&mut missing, Some(me));
+                missing.is_empty()
+            });
+        }
+        Ok(())
+    }
+
+    /// Ends the access epoch that a start has begun.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_SYNC`
+    pub fn complete(&self) -> Result {
+        let targets = self.change(|epochs| epochs.complete())?;
+        self.order();
+        self.controls(&targets)?.iter().for_each(|control| control.exposure.complete());
+        Ok(())
+    }
+
+    /// Ends the exposure epoch that a post has begun, when all its origins have completed.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_SYNC`
+    pub fn wait(&self) -> Result {
+        let origins = self.epochs().exposed()?;
+        let exposure = &self.own().exposure;
+        await_news(exposure, |me| exposure.take_completions(origins, Some(me)));
+        self.end_exposure()
+    }
+
+    /// Ends the exposure epoch if all its origins have completed; returns whether they have.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_SYNC`
+    pub fn test(&self) -> Result<bool> {
+        let origins = self.epochs().exposed()?;
+        if !self.own().exposure.take_completions(origins, None) {
+            weft_sched::poll_failed();
+            return Ok(false);
+        }
+        weft_sched::poll_succeeded();
+        self.end_exposure()?;
+        Ok(true)
+    }
+
+    fn end_exposure(&self) -> Result {
+        self.change(|epochs| {
+            epochs.unexpose();
+            Ok(())
+        })?;
+        fence(Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Locks a rank's memory. Who holds it alone holds the gate to everything with others that hold some other rank's.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_SYNC`, `MPI_ERR_UNSUPPORTED_OPERATION`
+    #[inline]
+    pub fn lock(&self, rank: u32, held: Held) -> Result {
+        let control = self.control(rank)?;
+        let is_first = self.change(|epochs| epochs.lock(rank, held))?;
+        match held {
+            Held::Unchecked => {}
+            Held::Shared => pass(&control.gate, Way::Shared),
+            Held::Exclusive => {
+                if is_first {
+                    pass(&self.shared().everything.0, Way::Alone);
+                }
+                pass(&control.gate, Way::Alone);
+                control.holder.store(self.rank, Ordering::Relaxed);
+            }
+        }
+        Ok(())
+    }
+
+    /// Unlocks it.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_SYNC`
+    #[inline]
+    pub fn unlock(&self, rank: u32) -> Result {
+        let (held, is_last) = self.change(|epochs| epochs.unlock(rank))?;
+        self.order();
+        if held != Held::Unchecked {
+            self.control(rank)?.gate.leave();
+        }
+        if is_last {
+            self.shared().everything.0.leave();
+        }
+        Ok(())
+    }
+
+    /// Locks all ranks' memory, together with others.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_SYNC`
+    pub fn lock_all(&self, is_checked: bool) -> Result {
+        let held = if is_checked { Held::Shared } else { Held::Unchecked };
+        self.change(|epochs| epochs.lock_all(held))?;
+        if is_checked {
+            pass(&self.shared().everything.0, Way::Shared);
+        }
+        Ok(())
+    }
+
+    /// Unlocks it.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_SYNC`
+    pub fn unlock_all(&self) -> Result {
+        let held = self.change(|epochs| epochs.unlock_all())?;
+        self.order();
+        if held != Held::Unchecked {
+            self.shared().everything.0.leave();
+        }
+        Ok(())
+    }
+
+    /// Completes operations at a rank, or at all.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_SYNC`
+    #[inline]
+    pub fn flush(&self, rank: Option<u32>) -> Result {
+        self.epochs().flush(rank)?;
+        self.order();
+        Ok(())
+    }
+
+    /// Completes operations at a rank, or at all, as far as the rank's own buffers go.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_SYNC`
+    #[inline]
+    pub fn flush_local(&self, rank: Option<u32>) -> Result {
+        self.epochs().flush(rank)
+    }
+
+    /// Lets others see what was written, and then sees what they have written.
+    ///
+    /// Without that, of two ranks that each write for the other and then look for what the other has written, neither might see
+    /// it. Who has written nothing, or by instructions that are ordered by themselves, need not wait for its own writes.
+    #[inline]
+    fn order(&self) {
+        if self.has_written.load(Ordering::Relaxed) {
+            self.has_written.store(false, Ordering::Relaxed);
+            fence(Ordering::SeqCst);
+        } else {
+            fence(Ordering::AcqRel);
+        }
+    }
+
+    /// Makes what this rank and others have written to its memory visible to each other.
+    pub fn sync(&self) {
+        fence(Ordering::SeqCst);
+    }
+
+    /// Checks that no epoch of the rank is open, so that the window may be freed.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_SYNC`
+    pub fn free(&self) -> Result {
+        self.epochs().free()
+    }
+
+    /// Attaches memory of the rank to a dynamic window. Returns the block it would overlap, if there is one.
+    pub fn attach(&self, base: usize, size: usize) -> Option<(usize, usize)> {
+        let mut attached = self.own().attached.lock();
+        let overlaps = |&&(other, length): &&(usize, usize)| base < other + length && other < base + size;
+        let found = attached.iter().find(overlaps).copied();
+        if found.is_none() {
+            attached.push((base, size));
+        }
+        found
+    }
+
+    /// Detaches the memory at an address. Returns whether there was some.
+    pub fn detach(&self, base: usize) -> bool {
+        let mut attached = self.own().attached.lock();
+        let found = attached.iter().position(|&(start, _)| start == base);
+        found.map(|index| attached.swap_remove(index)).is_some()
+    }
+
+    /// Returns the rank that holds a rank's memory alone, as far as one can see here.
+    pub fn holder(&self, rank: u32) -> Option<u32> {
+        let Target::Here(_, control) = self.target(rank) else { return None };
+        (control.gate.held() == Some(Way::Alone)).then(|| control.holder.load(Ordering::Relaxed))
+    }
+}

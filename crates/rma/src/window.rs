@@ -1,0 +1,99 @@
+//! A rank's view of a window.
+
+use crate::epoch::Epochs;
+use crate::shared::{Control, Segment, Shared};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use weft_base::constants::MPI_ERR_UNSUPPORTED_OPERATION;
+use weft_base::{Error, Result};
+use weft_sync::{Lock, LockGuard};
+
+/// A window as one rank sees it.
+pub struct Window {
+    shared: Arc<Shared>,
+    /// The rank in the window.
+    pub(crate) rank: u32,
+    /// Whether memory is attached, and displacements are addresses.
+    pub(crate) is_dynamic: bool,
+    epochs: Lock<Epochs>,
+    /// What operations may be directed at ([`crate::epoch::Summary`]).
+    pub(crate) summary: AtomicU64,
+    /// Whether the rank has written into others' memory since the last flush.
+    pub(crate) has_written: AtomicBool,
+}
+
+/// A rank that an operation is directed at.
+#[derive(Clone, Copy)]
+pub enum Target<'a> {
+    /// Its memory is this process's.
+    Here(&'a Segment, &'a Control),
+    /// It is in another process.
+    Elsewhere,
+}
+
+impl Window {
+    /// Creates a rank's view of a window.
+    pub fn new(shared: Arc<Shared>, rank: u32, is_dynamic: bool) -> Self {
+        Self {
+            shared,
+            rank,
+            is_dynamic,
+            epochs: Lock::default(),
+            summary: AtomicU64::new(0),
+            has_written: AtomicBool::new(false),
+        }
+    }
+
+    /// Returns what the ranks of this process share of the window.
+    #[inline]
+    pub fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// Finds a rank.
+    #[inline]
+    pub fn target(&self, rank: u32) -> Target<'_> {
+        let segment = self.shared.segment(rank);
+        match self.shared.control(segment) {
+            Some(control) => Target::Here(segment, control),
+            None => Target::Elsewhere,
+        }
+    }
+
+    /// Returns the control block of a rank of this process.
+    ///
+    /// # Errors
+    /// `MPI_ERR_UNSUPPORTED_OPERATION` for one of another process.
+    pub(crate) fn control(&self, rank: u32) -> Result<&Control> {
+        match self.target(rank) {
+            Target::Here(_, control) => Ok(control),
+            Target::Elsewhere => Err(elsewhere(rank)),
+        }
+    }
+
+    pub(crate) fn own(&self) -> &Control {
+        self.control(self.rank).unwrap_or_else(|_| unreachable!("a rank is in its own process"))
+    }
+
+    /// Changes the rank's epochs.
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Epochs) -> Result<T>) -> Result<T> {
+        let mut epochs = self.epochs.lock();
+        let result = change(&mut epochs);
+        self.summary.store(epochs.summary().word(), Ordering::Release);
+        result
+    }
+
+    pub(crate) fn epochs(&self) -> LockGuard<'_, Epochs> {
+        self.epochs.lock()
+    }
+}
+
+/// Returns the error of an operation that would go to another process.
+#[cold]
+pub(crate) fn elsewhere(rank: u32) -> Error {
+    let text = format!(
+        "rank {rank} of the window is in another process, where one-sided operations cannot go in this version; run the ranks \
+         as threads of one process"
+    );
+    Error::new(MPI_ERR_UNSUPPORTED_OPERATION, text)
+}

@@ -1,0 +1,154 @@
+//! All interleavings of gates, posts and completions, by model checking:
+//! `RUSTFLAGS="--cfg loom" cargo test -p weft-rma --release --test gate_model`.
+#![cfg(loom)]
+#![allow(unsafe_code, dead_code)] // Data as programs use it: cells whose accesses the model checks.
+
+#[path = "../src/exposure.rs"]
+mod exposure;
+#[path = "../src/gate.rs"]
+mod gate;
+
+use exposure::Exposure;
+use gate::{Gate, Waiter, Way};
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, Ordering};
+use loom::thread;
+
+/// A waiter that looks for its word.
+struct Word(Arc<AtomicBool>);
+
+impl Waiter for Word {
+    fn wake(self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+struct World {
+    gate: Gate<Word>,
+    data: UnsafeCell<u64>,
+}
+
+impl World {
+    fn new(alone: u32) -> Arc<Self> {
+        Arc::new(Self { gate: Gate::new(alone), data: UnsafeCell::new(0) })
+    }
+
+    /// Enters; who must wait goes on only when it was woken and is in.
+    fn enter(&self, way: Way) {
+        let woken = Arc::new(AtomicBool::new(false));
+        if let Some(ticket) = self.gate.enter(way, || Word(woken.clone())) {
+            while !woken.load(Ordering::Acquire) {
+                thread::yield_now();
+            }
+            assert!(self.gate.has_admitted(ticket), "woken and not in");
+        }
+    }
+
+    fn write(&self) {
+        self.enter(Way::Alone);
+        // SAFETY: the model reports a conflicting access.
+        self.data.with_mut(|data| unsafe { *data += 1 });
+        self.gate.leave();
+    }
+
+    fn read(&self) -> u64 {
+        self.enter(Way::Shared);
+        // SAFETY: the model reports a conflicting access.
+        let found = self.data.with(|data| unsafe { *data });
+        self.gate.leave();
+        found
+    }
+}
+
+#[test]
+fn writers_exclude_each_other_and_nobody_is_forgotten() {
+    loom::model(|| {
+        let world = World::new(1);
+        let others: Vec<_> = (0..2)
+            .map(|_| {
+                let world = world.clone();
+                thread::spawn(move || world.write())
+            })
+            .collect();
+        world.write();
+        others.into_iter().for_each(|other| other.join().unwrap());
+        assert_eq!(world.read(), 3);
+        assert_eq!(world.gate.held(), None);
+    });
+}
+
+#[test]
+fn readers_see_whole_writes_and_nobody_is_forgotten() {
+    loom::model(|| {
+        let world = World::new(1);
+        let (writer, reader) = (world.clone(), world.clone());
+        let writer = thread::spawn(move || writer.write());
+        let reader = thread::spawn(move || reader.read());
+        assert!(world.read() <= 1 && reader.join().unwrap() <= 1);
+        writer.join().unwrap();
+        assert_eq!(world.gate.held(), None);
+    });
+}
+
+#[test]
+fn who_shares_waits_for_all_who_are_alone() {
+    loom::model(|| {
+        let world = World::new(u32::MAX);
+        let others: Vec<_> = (0..2)
+            .map(|_| {
+                let world = world.clone();
+                thread::spawn(move || {
+                    world.enter(Way::Alone);
+                    // SAFETY: the model reports a conflicting access; both only read.
+                    world.data.with(|data| unsafe { *data });
+                    world.gate.leave();
+                })
+            })
+            .collect();
+        world.enter(Way::Shared);
+        // SAFETY: the model reports a conflicting access: nobody is in who is alone.
+        world.data.with_mut(|data| unsafe { *data += 1 });
+        world.gate.leave();
+        others.into_iter().for_each(|other| other.join().unwrap());
+    });
+}
+
+#[test]
+fn an_epoch_of_origin_and_target_hands_memory_to_and_fro() {
+    loom::model(|| {
+        // The target's memory, and what each of both is told.
+        let world =
+            Arc::new((UnsafeCell::new(0u64), Exposure::<Word>::default(), Exposure::<Word>::default()));
+        let origin = world.clone();
+        let origin = thread::spawn(move || {
+            let (memory, told, target) = (&origin.0, &origin.1, &origin.2);
+            for epoch in 0..2 {
+                let woken = Arc::new(AtomicBool::new(false));
+                let mut targets = vec![0];
+                told.take_posts(&mut targets, Some(Word(woken.clone())));
+                while !targets.is_empty() {
+                    while !woken.swap(false, Ordering::AcqRel) {
+                        thread::yield_now();
+                    }
+                    told.take_posts(&mut targets, Some(Word(woken.clone())));
+                }
+                // SAFETY: the model reports a conflicting access.
+                memory.with_mut(|memory| unsafe { *memory += epoch + 1 });
+                target.complete();
+            }
+        });
+        for epoch in 0..2 {
+            world.1.post(0);
+            let woken = Arc::new(AtomicBool::new(false));
+            while !world.2.take_completions(1, Some(Word(woken.clone()))) {
+                while !woken.swap(false, Ordering::AcqRel) {
+                    thread::yield_now();
+                }
+            }
+            // SAFETY: the model reports a conflicting access.
+            assert_eq!(world.0.with(|memory| unsafe { *memory }), [1, 3][epoch]);
+        }
+        origin.join().unwrap();
+    });
+}
