@@ -79,6 +79,8 @@ int main(int argc, char **argv) {
   CHECK_OK(MPI_Win_fence(0, win));
   int one = 1, ticket[50], draws = 50;
   for (int i = 0; i < draws; i++) CHECK_OK(MPI_Fetch_and_op(&one, &ticket[i], MPI_INT, 0, 0, MPI_SUM, win));
+  CHECK_OK(MPI_Accumulate(ticket, 0, MPI_BYTE, 0, 0, 0, MPI_BYTE, MPI_SUM, win));
+  CHECK_OK(MPI_Get_accumulate(&one, 1, MPI_INT, got, 4, MPI_BYTE, MPI_PROC_NULL, 0, 1, MPI_INT, MPI_SUM, win));
   CHECK_OK(MPI_Accumulate(ticket, draws, MPI_INT, MPI_PROC_NULL, 0, draws, MPI_INT, MPI_SUM, win));
   int total = 0, now = -1;
   CHECK_OK(MPI_Win_fence(0, win));

@@ -42,8 +42,8 @@ pub(super) fn put_checked(
     rank: c_int,
     has_request: bool,
 ) -> Result {
-    remote.check_same(origin, &ORIGIN)?;
     let Some(rank) = call.rank(rank, "target_rank")? else { return Ok(()) };
+    remote.check_same(origin, &ORIGIN)?;
     call.window.rma.access(rank, has_request)?;
     // SAFETY: the caller of `MPI_Put` promises what it puts until the operation is complete.
     unsafe { call.window.rma.put(*origin, remote.at(rank)) }
@@ -78,8 +78,8 @@ pub(super) fn get_checked(
     rank: c_int,
     has_request: bool,
 ) -> Result {
-    remote.check_same(origin, &ORIGIN)?;
     let Some(rank) = call.rank(rank, "target_rank")? else { return Ok(()) };
+    remote.check_same(origin, &ORIGIN)?;
     call.window.rma.access(rank, has_request)?;
     // SAFETY: the caller of `MPI_Get` promises the space for what it gets until the operation is complete.
     unsafe { call.window.rma.get(*origin, remote.at(rank)) }
@@ -120,9 +120,11 @@ pub(super) fn accumulate_checked(
         let text = "op is MPI_NO_OP, which only functions take that return what was there before";
         return Err(Error::new(MPI_ERR_OP, text));
     }
-    op.check_accumulate(&remote.datatype)?;
-    remote.check_elements(origin, &ORIGIN)?;
     let Some(rank) = call.rank(rank, "target_rank")? else { return Ok(()) };
+    if !remote.is_empty() {
+        op.check_accumulate(&remote.datatype)?;
+    }
+    remote.check_elements(origin, &ORIGIN)?;
     call.window.rma.access(rank, has_request)?;
     // SAFETY: the caller of `MPI_Accumulate` promises its operands until the operation is complete.
     unsafe { call.window.rma.accumulate(Some(*origin), None, remote.at(rank), op) }
@@ -168,12 +170,14 @@ pub(super) fn get_accumulate_checked(
     op: &Op,
     has_request: bool,
 ) -> Result {
-    op.check_accumulate(&remote.datatype)?;
+    let Some(rank) = call.rank(rank, "target_rank")? else { return Ok(()) };
+    if !remote.is_empty() {
+        op.check_accumulate(&remote.datatype)?;
+    }
     if let Some(origin) = origin {
         remote.check_elements(origin, &ORIGIN)?;
     }
     remote.check_elements(result, &RESULT)?;
-    let Some(rank) = call.rank(rank, "target_rank")? else { return Ok(()) };
     call.window.rma.access(rank, has_request)?;
     // SAFETY: the caller of `MPI_Get_accumulate` promises operands and the space for the result until the operation is complete.
     unsafe { call.window.rma.accumulate(origin.copied(), Some(*result), remote.at(rank), op) }
