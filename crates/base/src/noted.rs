@@ -20,6 +20,8 @@ pub enum Form {
     Exchange,
     /// The address of an array of requests, their number.
     Requests,
+    /// Window; the rank whose memory is locked, or `u64::MAX`.
+    Window,
     /// Communicator, root, count, datatype; `u64::MAX` for what there is not.
     Collective,
 }
@@ -82,6 +84,7 @@ pub fn form(call: &str) -> Form {
         | "Win_allocate"
         | "Win_allocate_shared"
         | "Win_create_dynamic" => Form::Communicator,
+        "Win_lock" | "Win_lock_all" | "Win_start" | "Win_wait" => Form::Window,
         _ => Form::Nothing,
     }
 }

@@ -70,6 +70,11 @@ impl<W: Waiter> Exposure<W> {
         }
     }
 
+    /// Returns how many completions have come that no wait has taken.
+    pub fn completions(&self) -> u64 {
+        self.state.lock().completed
+    }
+
     /// Tells the rank that an origin has completed.
     pub fn complete(&self) {
         self.tell(|state| state.completed += 1);
@@ -124,6 +129,7 @@ mod tests {
         exposure.complete();
         assert_eq!(woken.load(Ordering::Relaxed), 1);
         assert_ne!(exposure.news(), before);
+        assert_eq!(exposure.completions(), 1);
         assert!(!exposure.take_completions(2, waiter()));
         exposure.complete();
         assert_eq!(woken.load(Ordering::Relaxed), 2);

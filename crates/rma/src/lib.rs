@@ -6,6 +6,7 @@
 //! - [`Window`]: a rank's view of a window. `synchronisation` and `operations` are what it does; `place` says where an
 //!   operation's data lies at its target, and that it lies within what the target exposes.
 //! - [`target`]: what an operation does at its target, whoever carries it out. Element by element and atomic.
+//! - `waiting`: what reports say of a rank that waits for ever.
 //! - [`Shared`]: what the ranks of a process share of a window.
 //! - `epoch`: which calls fit each other: pure. `gate`: locks. `exposure`: posts and completions.
 //!
@@ -23,10 +24,12 @@ mod place;
 mod shared;
 mod synchronisation;
 pub mod target;
+mod waiting;
 mod window;
 
 pub use epoch::Held;
 pub use operations::Data;
 pub use place::Place;
 pub use shared::{Segment, Shared};
+pub use waiting::Holder;
 pub use window::{Target, Window};

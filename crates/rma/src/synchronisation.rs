@@ -7,7 +7,7 @@ use crate::epoch::Held;
 use crate::exposure::Exposure;
 use crate::gate::{Gate, Way};
 use crate::shared::{Control, Sleeper};
-use crate::window::{Target, Window};
+use crate::window::Window;
 use std::sync::atomic::{Ordering, fence};
 use weft_base::Result;
 
@@ -64,11 +64,13 @@ impl Window {
     /// `MPI_ERR_RMA_SYNC`, `MPI_ERR_UNSUPPORTED_OPERATION`
     pub fn start(&self, targets: Vec<u32>, checked: bool) -> Result {
         self.controls(&targets)?;
-        let mut missing = if checked { targets.clone() } else { Vec::new() };
+        let wanted = if checked { targets.clone() } else { Vec::new() };
         self.change(|epochs| epochs.start(targets))?;
         let exposure = &self.own().exposure;
-        if !missing.is_empty() {
+        if !wanted.is_empty() {
+            *self.missing.lock() = wanted;
             await_news(exposure, |me| {
+                let mut missing = self.missing.lock();
                 exposure.take_posts(&mut missing, Some(me));
                 missing.is_empty()
             });
@@ -250,11 +252,5 @@ impl Window {
         let mut attached = self.own().attached.lock();
         let found = attached.iter().position(|&(start, _)| start == base);
         found.map(|index| attached.swap_remove(index)).is_some()
-    }
-
-    /// Returns the rank that holds a rank's memory alone, as far as one can see here.
-    pub fn holder(&self, rank: u32) -> Option<u32> {
-        let Target::Here(_, control) = self.target(rank) else { return None };
-        (control.gate.held() == Some(Way::Alone)).then(|| control.holder.load(Ordering::Relaxed))
     }
 }

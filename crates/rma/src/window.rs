@@ -18,6 +18,8 @@ pub struct Window {
     epochs: Lock<Epochs>,
     /// What operations may be directed at ([`crate::epoch::Summary`]).
     pub(crate) summary: AtomicU64,
+    /// The ranks of a group that a start waits for.
+    pub(crate) missing: Lock<Vec<u32>>,
     /// Whether the rank has written into others' memory since the last flush.
     pub(crate) has_written: AtomicBool,
 }
@@ -40,6 +42,7 @@ impl Window {
             is_dynamic,
             epochs: Lock::default(),
             summary: AtomicU64::new(0),
+            missing: Lock::default(),
             has_written: AtomicBool::new(false),
         }
     }

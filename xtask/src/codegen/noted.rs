@@ -53,6 +53,7 @@ fn words(procedure: &Procedure, form: Form) -> Vec<String> {
                 named(&["count", "incount"]).map_or_else(|| "1".into(), |name| format!("{name} as u64"));
             vec![format!("{address}.addr() as u64"), count]
         }
+        Form::Window => vec![handle(&["win"]), number(&["rank"])],
         Form::Collective => {
             // What the receive says is there even where the send is in place; but for a root's.
             let sends = procedure.name == "MPI_Gather" || procedure.name == "MPI_Reduce";

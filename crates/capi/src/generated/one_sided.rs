@@ -971,14 +971,14 @@ unsafe extern "C" fn PMPI_Win_get_info(win: abi::Win, info_used: *mut abi::Info)
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: abi::Win) -> c_int {
-    let _errno = entry::begin(&"MPI_Win_lock");
+    let _errno = entry::begin_with(&"MPI_Win_lock", [win.0 as u64, rank as u64]);
     let result = weft_mpi::windows::synchronization::win_lock(lock_type, rank, assert, win);
     entry::finish("MPI_Win_lock", result, || Object::Window(win))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_lock_all(assert: c_int, win: abi::Win) -> c_int {
-    let _errno = entry::begin(&"MPI_Win_lock_all");
+    let _errno = entry::begin_with(&"MPI_Win_lock_all", [win.0 as u64, u64::MAX]);
     let result = weft_mpi::windows::synchronization::win_lock_all(assert, win);
     entry::finish("MPI_Win_lock_all", result, || Object::Window(win))
 }
@@ -1043,7 +1043,7 @@ unsafe extern "C" fn PMPI_Win_shared_query_c(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_start(group: abi::Group, assert: c_int, win: abi::Win) -> c_int {
-    let _errno = entry::begin(&"MPI_Win_start");
+    let _errno = entry::begin_with(&"MPI_Win_start", [win.0 as u64, u64::MAX]);
     let result = weft_mpi::windows::synchronization::win_start(group, assert, win);
     entry::finish("MPI_Win_start", result, || Object::Window(win))
 }
@@ -1079,7 +1079,7 @@ unsafe extern "C" fn PMPI_Win_unlock_all(win: abi::Win) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Win_wait(win: abi::Win) -> c_int {
-    let _errno = entry::begin(&"MPI_Win_wait");
+    let _errno = entry::begin_with(&"MPI_Win_wait", [win.0 as u64, u64::MAX]);
     let result = weft_mpi::windows::synchronization::win_wait(win);
     entry::finish("MPI_Win_wait", result, || Object::Window(win))
 }

@@ -13,6 +13,7 @@ use weft_base::waiting::{self as said, Key, Knowledge, MOST, MOST_RUNS, Message,
 use weft_comm::Group;
 use weft_datatype::Datatype;
 use weft_p2p::{Lying, Started, What};
+use weft_rma::Holder;
 use weft_sched::Thread;
 
 /// How many of a call's requests are looked at.
@@ -177,9 +178,52 @@ impl Teller {
                     waiting.wants.push(Want::Collective { comm, call, root: None, data: None });
                 }
             }
+            Form::Window => {
+                waiting.wants.extend(self.window(plain(call).as_str(), words[0], words[1]).map(Want::Other));
+            }
             Form::Nothing => {}
         }
         waiting
+    }
+
+    /// Says what a call about a window waits for.
+    fn window(&self, call: &str, handle: u64, rank: u64) -> Option<String> {
+        let window = self.process.window(abi::Win(handle as usize)).ok()?;
+        let title = window.title();
+        let ranks = |ranks: &[u32]| match ranks {
+            [one] => format!("rank {one}"),
+            many => format!("ranks {}", many.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")),
+        };
+        Some(match call {
+            "MPI_Win_lock" => {
+                let rank = u32::try_from(rank).ok().filter(|&rank| rank < window.group.size())?;
+                let holder = match window.rma.holder(rank) {
+                    Some(Holder::One(holder)) => format!("which rank {holder} has locked exclusively"),
+                    Some(Holder::Shared) => "which others have locked".into(),
+                    None if window.rma.is_locked_as_a_whole() => {
+                        "which others have locked by MPI_Win_lock_all".into()
+                    }
+                    None => "which nobody has locked".into(),
+                };
+                format!("for the memory of rank {rank} in {title}, {holder}")
+            }
+            "MPI_Win_lock_all" => {
+                let all = 0..window.group.size();
+                let is_held = |&rank: &u32| matches!(window.rma.holder(rank), Some(Holder::One(_)));
+                let held: Vec<u32> = all.filter(is_held).collect();
+                format!(
+                    "for the memory of all ranks in {title}, of which that of {} is locked exclusively",
+                    ranks(&held)
+                )
+            }
+            "MPI_Win_start" => {
+                format!("for MPI_Win_post by {} of {title}", ranks(&window.rma.missing_posts()))
+            }
+            _ => {
+                let (missing, all) = window.rma.missing_completions();
+                format!("for MPI_Win_complete by {missing} of {all} origins in {title}")
+            }
+        })
     }
 
     /// Of a call that sends and receives, leaves what is not done: the receive if it is still posted.
