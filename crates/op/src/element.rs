@@ -35,6 +35,13 @@ impl Op {
         }
     }
 
+    /// Returns the number of a predefined operation, counted from `MPI_OP_NULL`.
+    pub fn number(&self) -> Option<u32> {
+        let Inner::Predefined { kind, .. } = self.0 else { return None };
+        let found = crate::PREDEFINED.iter().find(|(known, ..)| *known == kind);
+        found.map(|(_, handle, _)| (handle.0 - weft_base::constants::MPI_OP_NULL.0) as u32)
+    }
+
     /// Tells whether this is `MPI_NO_OP`.
     #[inline]
     pub fn is_no_op(&self) -> bool {

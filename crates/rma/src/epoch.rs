@@ -130,6 +130,11 @@ impl Epochs {
         }
     }
 
+    /// Tells whether the rank has locked all.
+    pub fn holds_all(&self) -> bool {
+        self.access == Access::LockAll(Held::Shared)
+    }
+
     /// Refuses to begin an access epoch in another one.
     fn idle(&self, call: &str) -> Result {
         match self.access {

@@ -49,6 +49,11 @@ impl<W: Waiter> Exposure<W> {
         self.news.load(Ordering::Acquire)
     }
 
+    /// Has who waits look again.
+    pub fn disturb(&self) {
+        self.tell(|_| ());
+    }
+
     /// Tells the rank that rank `target` exposes its memory to it.
     pub fn post(&self, target: u32) {
         self.tell(|state| *state.posts.entry(target).or_default() += 1);

@@ -10,26 +10,36 @@
 //! - [`Shared`]: what the ranks of a process share of a window.
 //! - `epoch`: which calls fit each other: pure. `gate`: locks. `exposure`: posts and completions.
 //!
+//! - `elsewhere`: the same at ranks of other processes, by active messages. `pieces`: how an operation travels. `far`: what is under
+//!   way. `service`: what other processes ask for. `way`: the words of that.
+//!
 //! Where a target is looked up is one place: [`Window::target`]. A rank of another process is [`Target::Elsewhere`].
 //!
 //! What this crate does not know: handles, communicators, error handlers.
 
 #![cfg(not(loom))] // The model, tests/gate_model.rs, takes the protocols' files alone.
 
+mod elsewhere;
 mod epoch;
 mod exposure;
+mod far;
 mod gate;
 mod operations;
+mod pieces;
 mod place;
+mod service;
 mod shared;
 mod synchronisation;
 pub mod target;
 mod waiting;
+mod way;
 mod window;
 
 pub use epoch::Held;
 pub use operations::Data;
 pub use place::Place;
+pub use service::OneSided;
 pub use shared::{Segment, Shared};
 pub use waiting::Holder;
+pub use way::use_active;
 pub use window::{Target, Window};

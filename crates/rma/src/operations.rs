@@ -3,15 +3,17 @@
 //! At a rank of this process an operation is complete, at origin and target, when the call returns.
 #![allow(unsafe_code)] // Copies between the origin's buffers, for which callers vouch, and windows.
 
+use crate::elsewhere::Combining;
 use crate::epoch::Summary;
 use crate::place::Place;
 use crate::shared::Control;
 use crate::target::{self, Combination, Elements};
-use crate::window::{Target, Window, elsewhere};
+use crate::window::{Target, Window};
 use std::sync::atomic::Ordering;
 use weft_base::Result;
 use weft_datatype::{Basic, Datatype};
 use weft_op::Op;
+use weft_transport::Node;
 
 /// A buffer of the origin.
 #[derive(Clone, Copy)]
@@ -49,13 +51,13 @@ impl Window {
         self.change(|epochs| epochs.access(rank, has_request))
     }
 
-    /// Returns the address of the data at the target, and its control block.
+    /// Returns the address of the data at the target, and its control block, or its process if that is another one.
     #[inline]
-    fn reach(&self, place: &Place<'_>) -> Result<(*mut u8, &Control)> {
-        match self.target(place.rank) {
-            Target::Here(segment, control) => Ok((self.locate(segment, control, place)?, control)),
-            Target::Elsewhere => Err(elsewhere(place.rank)),
-        }
+    fn reach(&self, place: &Place<'_>) -> Result<(*mut u8, core::result::Result<&Control, Node>)> {
+        Ok(match self.target(place.rank) {
+            Target::Here(segment, control) => (self.locate(segment, Some(control), place)?, Ok(control)),
+            Target::Elsewhere(segment, node) => (self.locate(segment, None, place)?, Err(node)),
+        })
     }
 
     #[inline]
@@ -79,10 +81,14 @@ impl Window {
     /// The origin's buffer is valid for reads.
     ///
     /// # Errors
-    /// `MPI_ERR_DISP`, `MPI_ERR_RMA_RANGE`, `MPI_ERR_UNSUPPORTED_OPERATION`
+    /// `MPI_ERR_DISP`, `MPI_ERR_RMA_RANGE`, `MPI_ERR_PROC_ABORTED`
     #[inline]
     pub unsafe fn put(&self, origin: Data<'_>, place: Place<'_>) -> Result {
-        let (at, _) = self.reach(&place)?;
+        let (at, target) = self.reach(&place)?;
+        if let Err(node) = target {
+            // SAFETY: the caller's promise.
+            return unsafe { self.put_there(origin, &place, node, at) };
+        }
         self.note_write();
         // SAFETY: the caller vouches for the origin; the target's data is in memory that its rank exposes, which is there as
         // long as the window is.
@@ -108,7 +114,11 @@ impl Window {
     /// As [`Window::put`].
     #[inline]
     pub unsafe fn get(&self, origin: Data<'_>, place: Place<'_>) -> Result {
-        let (at, _) = self.reach(&place)?;
+        let (at, target) = self.reach(&place)?;
+        if let Err(node) = target {
+            // SAFETY: the caller's promise.
+            return unsafe { self.get_there(origin, &place, node, at) };
+        }
         // SAFETY: the caller vouches for the space at the origin; what is read is in memory that the target's rank exposes.
         unsafe {
             weft_datatype::copy(
@@ -138,7 +148,15 @@ impl Window {
         place: Place<'_>,
         op: &Op,
     ) -> Result {
-        let (at, control) = self.reach(&place)?;
+        let (at, target) = self.reach(&place)?;
+        let control = match target {
+            Ok(control) => control,
+            Err(node) => {
+                let combining = Combining { op, result };
+                // SAFETY: the caller's promise.
+                return unsafe { self.accumulate_there(origin, &place, &combining, node, at) };
+            }
+        };
         if place.bytes() == 0 {
             return Ok(());
         }
@@ -181,7 +199,18 @@ impl Window {
         basic: Basic,
         op: &Op,
     ) -> Result {
-        let (at, control) = self.reach(&place)?;
+        let (at, target) = self.reach(&place)?;
+        let control = match target {
+            Ok(control) => control,
+            Err(node) => {
+                let datatype = place.datatype;
+                let origin = Data { address: input.cast_mut(), count: 1, datatype };
+                let result = Some(Data { address: result, count: 1, datatype });
+                let combining = Combining { op, result };
+                // SAFETY: the caller's promise.
+                return unsafe { self.accumulate_there(Some(origin), &place, &combining, node, at) };
+            }
+        };
         let size = place.datatype.size();
         // SAFETY: the caller vouches for its buffers; the element is in memory that its rank exposes.
         let by_instruction =
@@ -205,7 +234,14 @@ impl Window {
         result: *mut u8,
         place: Place<'_>,
     ) -> Result {
-        let (at, control) = self.reach(&place)?;
+        let (at, target) = self.reach(&place)?;
+        let control = match target {
+            Ok(control) => control,
+            // SAFETY: the caller's promise.
+            Err(node) => unsafe {
+                return self.compare_and_swap_there(input, expected, result, &place, node, at);
+            },
+        };
         let size = place.datatype.size();
         // SAFETY: the caller vouches for all three of its elements; the fourth is in memory that the target's rank exposes.
         let by_instruction =

@@ -38,14 +38,21 @@ impl Place<'_> {
 }
 
 impl Window {
-    /// Returns the address of a place at a rank of this process, all of whose data lies in memory that the rank exposes.
+    /// Returns the address of a place at a rank, in its process, all of whose data lies in memory that the rank exposes.
     ///
     /// # Errors
     /// `MPI_ERR_DISP`, `MPI_ERR_RMA_RANGE`
     #[inline]
-    pub(crate) fn locate(&self, segment: &Segment, control: &Control, place: &Place<'_>) -> Result<*mut u8> {
+    pub(crate) fn locate(
+        &self,
+        segment: &Segment,
+        control: Option<&Control>,
+        place: &Place<'_>,
+    ) -> Result<*mut u8> {
         if self.is_dynamic {
-            return locate_attached(control, place);
+            // Of another process's rank it is looked at there.
+            let here = |control| locate_attached(control, place);
+            return control.map_or(Ok(place.displacement as usize as *mut u8), here);
         }
         let offset = place.displacement.checked_mul(segment.unit).filter(|&offset| offset >= 0);
         let bytes = place.bytes();

@@ -2,27 +2,88 @@
 //! here.
 
 use crate::exposure::Exposure;
+use crate::far::Far;
+use crate::gate::Way;
 use crate::gate::{Gate, Waiter};
 use crate::target::Stripes;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use crate::way::{kind, pair, tell};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use weft_am::When;
 use weft_sched::Thread;
 use weft_sync::{CachePadded, Lock};
+use weft_transport::Node;
 
-/// A thread of this process that waits.
-pub struct Sleeper(&'static Thread);
+/// Who waits.
+pub enum Sleeper {
+    /// A thread of this process.
+    Thread(&'static Thread),
+    /// A rank of another one, for a lock.
+    Far(FarWaiter),
+}
+
+/// A rank of another process that takes locks here, one after the other.
+pub struct FarWaiter {
+    pub(crate) shared: Arc<Shared>,
+    /// Whose memory it locks, and how.
+    pub(crate) rank: u32,
+    pub(crate) way: Way,
+    /// What it has still to pass.
+    pub(crate) everything: bool,
+    pub(crate) gate: bool,
+    pub(crate) node: Node,
+    pub(crate) origin: u32,
+    pub(crate) name: u64,
+}
+
+impl FarWaiter {
+    /// Goes on with the next gate, or says that all are passed.
+    pub(crate) fn go_on(mut self) {
+        let shared = self.shared.clone();
+        loop {
+            let everything = core::mem::replace(&mut self.everything, false);
+            let (gate, way) = if everything {
+                // Who holds one rank's memory alone, or everything shared.
+                (&shared.everything.0, if self.gate { Way::Alone } else { Way::Shared })
+            } else if core::mem::replace(&mut self.gate, false) {
+                let Some(control) = shared.known(self.rank).and_then(|segment| shared.control(segment))
+                else {
+                    return;
+                };
+                if self.way == Way::Alone {
+                    // It is so as soon as the gate is passed.
+                    control.holder.store(self.origin, Ordering::Relaxed);
+                }
+                (&control.gate, self.way)
+            } else {
+                let words = [pair(shared.number(), self.origin), pair(self.rank, 0), self.name];
+                return tell(self.node, kind::DONE, &words, &[], When::Now);
+            };
+            let mut me = Some(self);
+            if gate.enter(way, || Sleeper::Far(me.take().expect("called once"))).is_some() {
+                return;
+            }
+            let Some(again) = me else { return };
+            self = again;
+        }
+    }
+}
 
 impl Sleeper {
     /// Returns the calling thread.
     #[inline]
     pub(crate) fn me() -> Self {
-        Self(weft_sched::current())
+        Self::Thread(weft_sched::current())
     }
 }
 
 impl Waiter for Sleeper {
     fn wake(self) {
-        self.0.unpark();
+        match self {
+            Self::Thread(thread) => thread.unpark(),
+            Self::Far(waiter) => waiter.go_on(),
+        }
     }
 }
 
@@ -39,6 +100,16 @@ pub struct Segment {
     /// What displacements are multiplied by.
     pub unit: i64,
     control: u32,
+    /// Its process, if that is another one.
+    node: Node,
+}
+
+impl Segment {
+    /// Returns the process of the rank, if that is another one.
+    #[inline]
+    pub(crate) fn node(&self) -> Option<Node> {
+        (self.control == ELSEWHERE).then_some(self.node)
+    }
 }
 
 /// What origins use of a rank of this process besides its memory.
@@ -53,10 +124,30 @@ pub struct Control {
     pub(crate) holder: AtomicU32,
     /// Memory that was attached to a dynamic window: address and length of each block.
     pub(crate) attached: Lock<Vec<(usize, usize)>>,
+    /// What the rank has under way at other processes.
+    pub(crate) far: Far,
+}
+
+static LIVE: Lock<Option<HashMap<u32, Weak<Shared>>>> = Lock::new(None);
+
+/// Returns the window with a number.
+pub(crate) fn find(number: u32) -> Option<Arc<Shared>> {
+    LIVE.lock().as_ref()?.get(&number)?.upgrade()
+}
+
+/// Returns all windows with ranks of other processes.
+pub(crate) fn live() -> Vec<Arc<Shared>> {
+    LIVE.lock().iter().flat_map(HashMap::values).filter_map(Weak::upgrade).collect()
 }
 
 /// What the ranks of a process share of a window.
 pub struct Shared {
+    /// What other processes call it.
+    number: u32,
+    is_dynamic: bool,
+    has_far: AtomicBool,
+    /// A process is lost in which the window may have ranks.
+    pub(crate) is_torn: AtomicBool,
     segments: Box<[OnceLock<Segment>]>,
     controls: Box<[CachePadded<Control>]>,
     /// How many control blocks have their rank.
@@ -67,15 +158,20 @@ pub struct Shared {
 
 impl Shared {
     /// Creates it for a window of so many ranks, of which `here` are in this process.
-    pub fn new(ranks: u32, here: u32) -> Self {
+    pub fn new(number: u32, ranks: u32, here: u32, is_dynamic: bool) -> Self {
         let control = || Control {
             gate: Gate::new(1),
             stripes: Stripes::default(),
             exposure: Exposure::default(),
             holder: AtomicU32::new(0),
             attached: Lock::default(),
+            far: Far::default(),
         };
         Self {
+            number,
+            is_dynamic,
+            has_far: AtomicBool::new(false),
+            is_torn: AtomicBool::new(false),
             segments: (0..ranks).map(|_| OnceLock::new()).collect(),
             controls: (0..here).map(|_| CachePadded(control())).collect(),
             taken: AtomicU32::new(0),
@@ -90,12 +186,57 @@ impl Shared {
             (control as usize) < self.controls.len(),
             "a window has more ranks here than it was created for"
         );
-        let _ = self.segments[rank as usize].set(Segment { base, size, unit, control });
+        let _ = self.segments[rank as usize].set(Segment { base, size, unit, control, node: 0 });
     }
 
     /// Says where the memory of a rank of another process lies there. The first one to say so decides.
-    pub fn expose_elsewhere(&self, rank: u32, base: usize, size: usize, unit: i64) {
-        let _ = self.segments[rank as usize].set(Segment { base, size, unit, control: ELSEWHERE });
+    pub fn expose_elsewhere(self: &Arc<Self>, rank: u32, node: Node, base: usize, size: usize, unit: i64) {
+        let _ = self.segments[rank as usize].set(Segment { base, size, unit, control: ELSEWHERE, node });
+        if !self.has_far.swap(true, Ordering::AcqRel) {
+            let mut live = LIVE.lock();
+            let live = live.get_or_insert_default();
+            live.retain(|_, shared| shared.strong_count() > 0);
+            live.insert(self.number, Arc::downgrade(self));
+        }
+    }
+
+    /// Returns what other processes call it.
+    pub(crate) fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Tells whether it has ranks of other processes.
+    #[inline]
+    pub(crate) fn has_far(&self) -> bool {
+        self.has_far.load(Ordering::Relaxed)
+    }
+
+    /// Returns where a rank's memory lies, if that was said.
+    pub(crate) fn known(&self, rank: u32) -> Option<&Segment> {
+        self.segments.get(rank as usize)?.get()
+    }
+
+    pub(crate) fn each_control(&self, visit: impl FnMut(&Control)) {
+        self.controls.iter().map(|control| &control.0).for_each(visit);
+    }
+
+    /// Tells whether a rank of this process exposes so many bytes at an address.
+    pub(crate) fn exposes(&self, rank: u32, address: u64, length: u64) -> bool {
+        let Some(segment) = self.known(rank) else { return false };
+        let Some(control) = self.control(segment) else { return false };
+        let (mut from, Some(to)) = (address, address.checked_add(length)) else { return false };
+        if !self.is_dynamic {
+            let (base, size) = (segment.base as u64, segment.size as u64);
+            return from >= base && to <= base + size;
+        }
+        let attached = control.attached.lock();
+        while from < to {
+            let holds =
+                |&&(base, size): &&(usize, usize)| from >= base as u64 && from - (base as u64) < size as u64;
+            let Some(&(base, size)) = attached.iter().find(holds) else { return false };
+            from = (base + size) as u64;
+        }
+        true
     }
 
     /// Returns where a rank's memory lies.

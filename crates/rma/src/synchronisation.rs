@@ -6,10 +6,13 @@
 use crate::epoch::Held;
 use crate::exposure::Exposure;
 use crate::gate::{Gate, Way};
-use crate::shared::{Control, Sleeper};
-use crate::window::Window;
+use crate::shared::Sleeper;
+use crate::window::{Target, Window};
 use std::sync::atomic::{Ordering, fence};
 use weft_base::Result;
+
+/// In place of a process, for locks within this one.
+const HERE: u32 = u32::MAX;
 
 /// Enters a gate, waiting as long as it takes.
 #[inline]
@@ -37,33 +40,35 @@ impl Window {
     pub fn fence(&self, succeeds: bool) -> Result {
         self.change(|epochs| epochs.fence(succeeds))?;
         self.order();
-        Ok(())
+        self.flush_there(None)
     }
 
     /// Exposes the rank's memory to `origins`. `announced` is false if these need not be told.
     ///
     /// # Errors
-    /// `MPI_ERR_RMA_SYNC`, `MPI_ERR_UNSUPPORTED_OPERATION`
+    /// `MPI_ERR_RMA_SYNC`
     pub fn post(&self, origins: &[u32], announced: bool) -> Result {
-        let controls = self.controls(origins)?;
         self.change(|epochs| epochs.post(origins.len() as u64))?;
         fence(Ordering::SeqCst);
-        if announced {
-            controls.iter().for_each(|control| control.exposure.post(self.rank));
+        for &origin in origins.iter().filter(|_| announced) {
+            match self.target(origin) {
+                Target::Here(_, control) => control.exposure.post(self.rank),
+                Target::Elsewhere(segment, _) => self.post_there(origin, segment),
+            }
         }
         Ok(())
     }
 
-    fn controls(&self, ranks: &[u32]) -> Result<Vec<&Control>> {
-        ranks.iter().map(|&rank| self.control(rank)).collect()
+    /// Returns an error if a process is lost that the rank may wait for.
+    fn check_whole(&self) -> Result {
+        if self.shared().is_torn.load(Ordering::SeqCst) { self.own().far.check() } else { Ok(()) }
     }
 
     /// Begins an access epoch to `targets`, and waits until they expose their memory; `checked` is false if they are known to.
     ///
     /// # Errors
-    /// `MPI_ERR_RMA_SYNC`, `MPI_ERR_UNSUPPORTED_OPERATION`
+    /// `MPI_ERR_RMA_SYNC`
     pub fn start(&self, targets: Vec<u32>, checked: bool) -> Result {
-        self.controls(&targets)?;
         let wanted = if checked { targets.clone() } else { Vec::new() };
         self.change(|epochs| epochs.start(targets))?;
         let exposure = &self.own().exposure;
@@ -72,10 +77,10 @@ impl Window {
             await_news(exposure, |me| {
                 let mut missing = self.missing.lock();
                 exposure.take_posts(&mut missing, Some(me));
-                missing.is_empty()
+                missing.is_empty() || self.shared().is_torn.load(Ordering::SeqCst)
             });
         }
-        Ok(())
+        if self.missing.lock().is_empty() { Ok(()) } else { self.check_whole() }
     }
 
     /// Ends the access epoch that a start has begun.
@@ -85,8 +90,13 @@ impl Window {
     pub fn complete(&self) -> Result {
         let targets = self.change(|epochs| epochs.complete())?;
         self.order();
-        self.controls(&targets)?.iter().for_each(|control| control.exposure.complete());
-        Ok(())
+        for target in targets {
+            match self.target(target) {
+                Target::Here(_, control) => control.exposure.complete(),
+                Target::Elsewhere(segment, _) => self.complete_there(target, segment),
+            }
+        }
+        self.flush_there(None)
     }
 
     /// Ends the exposure epoch that a post has begun, when all its origins have completed.
@@ -96,7 +106,14 @@ impl Window {
     pub fn wait(&self) -> Result {
         let origins = self.epochs().exposed()?;
         let exposure = &self.own().exposure;
-        await_news(exposure, |me| exposure.take_completions(origins, Some(me)));
+        let mut is_over = false;
+        await_news(exposure, |me| {
+            is_over = exposure.take_completions(origins, Some(me));
+            is_over || self.shared().is_torn.load(Ordering::SeqCst)
+        });
+        if !is_over {
+            self.check_whole()?;
+        }
         self.end_exposure()
     }
 
@@ -107,6 +124,7 @@ impl Window {
     pub fn test(&self) -> Result<bool> {
         let origins = self.epochs().exposed()?;
         if !self.own().exposure.take_completions(origins, None) {
+            self.check_whole()?;
             weft_sched::poll_failed();
             return Ok(false);
         }
@@ -127,11 +145,18 @@ impl Window {
     /// Locks a rank's memory. Who holds it alone holds the gate to everything with others that hold some other rank's.
     ///
     /// # Errors
-    /// `MPI_ERR_RMA_SYNC`, `MPI_ERR_UNSUPPORTED_OPERATION`
+    /// `MPI_ERR_RMA_SYNC`
     #[inline]
     pub fn lock(&self, rank: u32, held: Held) -> Result {
-        let control = self.control(rank)?;
-        let is_first = self.change(|epochs| epochs.lock(rank, held))?;
+        let mut is_first = self.change(|epochs| epochs.lock(rank, held))?;
+        let control = match self.target(rank) {
+            Target::Here(_, control) => control,
+            Target::Elsewhere(_, node) => return self.lock_there(rank, held, node),
+        };
+        if held == Held::Exclusive && self.shared().has_far() {
+            // Those at other processes are counted by themselves.
+            is_first = self.own().far.count_alone(HERE, true);
+        }
         match held {
             Held::Unchecked => {}
             Held::Shared => pass(&control.gate, Way::Shared),
@@ -152,10 +177,17 @@ impl Window {
     /// `MPI_ERR_RMA_SYNC`
     #[inline]
     pub fn unlock(&self, rank: u32) -> Result {
-        let (held, is_last) = self.change(|epochs| epochs.unlock(rank))?;
+        let (held, mut is_last) = self.change(|epochs| epochs.unlock(rank))?;
         self.order();
+        let control = match self.target(rank) {
+            Target::Here(_, control) => control,
+            Target::Elsewhere(_, node) => return self.unlock_there(rank, held, node),
+        };
+        if held == Held::Exclusive && self.shared().has_far() {
+            is_last = self.own().far.count_alone(HERE, false);
+        }
         if held != Held::Unchecked {
-            self.control(rank)?.gate.leave();
+            control.gate.leave();
         }
         if is_last {
             self.shared().everything.0.leave();
@@ -183,10 +215,11 @@ impl Window {
     pub fn unlock_all(&self) -> Result {
         let held = self.change(|epochs| epochs.unlock_all())?;
         self.order();
+        let flushed = self.unlock_all_there();
         if held != Held::Unchecked {
             self.shared().everything.0.leave();
         }
-        Ok(())
+        flushed
     }
 
     /// Completes operations at a rank, or at all.
@@ -197,7 +230,7 @@ impl Window {
     pub fn flush(&self, rank: Option<u32>) -> Result {
         self.epochs().flush(rank)?;
         self.order();
-        Ok(())
+        self.flush_there(rank)
     }
 
     /// Completes operations at a rank, or at all, as far as the rank's own buffers go.
@@ -206,7 +239,17 @@ impl Window {
     /// `MPI_ERR_RMA_SYNC`
     #[inline]
     pub fn flush_local(&self, rank: Option<u32>) -> Result {
-        self.epochs().flush(rank)
+        self.epochs().flush(rank)?;
+        // What comes from other processes is here after a flush only.
+        self.flush_there(rank)
+    }
+
+    /// Completes what was begun at a rank with a request.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_RANGE`, `MPI_ERR_PROC_ABORTED`
+    pub fn settle(&self, rank: u32) -> Result {
+        self.flush_there(Some(rank))
     }
 
     /// Lets others see what was written, and then sees what they have written.

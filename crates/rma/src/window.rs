@@ -4,9 +4,9 @@ use crate::epoch::Epochs;
 use crate::shared::{Control, Segment, Shared};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use weft_base::constants::MPI_ERR_UNSUPPORTED_OPERATION;
-use weft_base::{Error, Result};
+use weft_base::Result;
 use weft_sync::{Lock, LockGuard};
+use weft_transport::Node;
 
 /// A window as one rank sees it.
 pub struct Window {
@@ -29,8 +29,8 @@ pub struct Window {
 pub enum Target<'a> {
     /// Its memory is this process's.
     Here(&'a Segment, &'a Control),
-    /// It is in another process.
-    Elsewhere,
+    /// It is in another process, where its memory lies so.
+    Elsewhere(&'a Segment, Node),
 }
 
 impl Window {
@@ -59,23 +59,15 @@ impl Window {
         let segment = self.shared.segment(rank);
         match self.shared.control(segment) {
             Some(control) => Target::Here(segment, control),
-            None => Target::Elsewhere,
-        }
-    }
-
-    /// Returns the control block of a rank of this process.
-    ///
-    /// # Errors
-    /// `MPI_ERR_UNSUPPORTED_OPERATION` for one of another process.
-    pub(crate) fn control(&self, rank: u32) -> Result<&Control> {
-        match self.target(rank) {
-            Target::Here(_, control) => Ok(control),
-            Target::Elsewhere => Err(elsewhere(rank)),
+            None => Target::Elsewhere(segment, segment.node().unwrap_or(0)),
         }
     }
 
     pub(crate) fn own(&self) -> &Control {
-        self.control(self.rank).unwrap_or_else(|_| unreachable!("a rank is in its own process"))
+        match self.target(self.rank) {
+            Target::Here(_, control) => control,
+            Target::Elsewhere(..) => unreachable!("a rank is in its own process"),
+        }
     }
 
     /// Changes the rank's epochs.
@@ -89,14 +81,4 @@ impl Window {
     pub(crate) fn epochs(&self) -> LockGuard<'_, Epochs> {
         self.epochs.lock()
     }
-}
-
-/// Returns the error of an operation that would go to another process.
-#[cold]
-pub(crate) fn elsewhere(rank: u32) -> Error {
-    let text = format!(
-        "rank {rank} of the window is in another process, where one-sided operations cannot go in this version; run the ranks \
-         as threads of one process"
-    );
-    Error::new(MPI_ERR_UNSUPPORTED_OPERATION, text)
 }

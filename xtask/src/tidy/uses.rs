@@ -28,7 +28,7 @@ const USES: &[(&str, &[&str])] = &[
     ("fabric", &["sync", "base", "sched", "transport", "net-tcp", "local"]),
     ("p2p", &["sys", "sync", "base", "datatype", "sched", "transport", "local", "post"]),
     ("coll", &["sys", "sync", "base", "machine", "datatype", "op", "sched", "transport", "post"]),
-    ("rma", &["sync", "base", "datatype", "op", "sched"]),
+    ("rma", &["sync", "base", "datatype", "op", "sched", "transport", "am"]),
     (
         "mpi",
         &[

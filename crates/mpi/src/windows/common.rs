@@ -36,7 +36,7 @@ pub(crate) struct Common {
 
 impl Common {
     /// Finds what the ranks of the window with a context number share, or creates it.
-    pub(super) fn join(context: u32, group: &Group) -> Arc<Self> {
+    pub(super) fn join(context: u32, group: &Group, is_dynamic: bool) -> Arc<Self> {
         static LIVE: Lock<Option<HashMap<u32, Weak<Common>>>> = Lock::new(None);
         let mut live = LIVE.lock();
         let live = live.get_or_insert_default();
@@ -46,7 +46,7 @@ impl Common {
         live.retain(|_, segments| segments.strong_count() > 0);
         let created = Arc::new(Self {
             brought: (0..group.size()).map(|_| OnceLock::new()).collect(),
-            rma: Arc::new(Shared::new(group.size(), nodes::population_here(group))),
+            rma: Arc::new(Shared::new(context, group.size(), nodes::population_here(group), is_dynamic)),
             block: OnceLock::new(),
         });
         live.insert(context, Arc::downgrade(&created));

@@ -62,11 +62,14 @@ impl Contribution {
 
     /// Creates the window together with the other ranks.
     fn create(self, process: &'static Process, parent: &Communicator, win: Out<abi::Win>) -> Result<usize> {
+        // Peers may ask for something as soon as all have agreed.
+        nodes::serve_active(crate::active::SERVICES);
+        nodes::active().into_iter().for_each(weft_rma::use_active);
         let context = agree_on_context(parent)?;
         let values = &parent.values;
         let (rank, is_shared) = (values.rank, self.flavor == MPI_WIN_FLAVOR_SHARED);
         let are_apart = nodes::are_apart(&values.group);
-        let common = Common::join(context, &values.group);
+        let common = Common::join(context, &values.group, self.flavor == MPI_WIN_FLAVOR_DYNAMIC);
         if are_apart {
             common.tell(parent, self.brought)?;
             if is_shared {
@@ -86,9 +89,10 @@ impl Contribution {
         }
         common.rma.expose(rank, base, size, unit);
         for other in (0..values.size()).filter(|_| are_apart) {
-            if !nodes::is_here(values.group.world_rank(other)) {
+            let world_rank = values.group.world_rank(other);
+            if !nodes::is_here(world_rank) {
                 let Brought { base, size, unit, .. } = common.of(other);
-                common.rma.expose_elsewhere(other, base, size, unit);
+                common.rma.expose_elsewhere(other, nodes::node_of(world_rank), base, size, unit);
             }
         }
         team.barrier()?;

@@ -1,6 +1,6 @@
 //! One-sided operations with a request, in epochs that locks have begun.
 //!
-//! At a rank of this process they are complete when the call returns, and so is the request.
+//! They are complete at the origin when the call returns, and so is the request.
 
 use crate::arguments::check;
 use crate::windows::arguments::{Call, ORIGIN, RESULT};
@@ -54,6 +54,9 @@ pub fn rget(
     let origin = call.buffer(origin_addr, origin_count, origin_datatype, &ORIGIN)?;
     let remote = call.remote(target_disp, target_count, target_datatype)?;
     get_checked(&call, &origin.rma(), &remote, target_rank, true)?;
+    if let Some(rank) = call.rank(target_rank, "target_rank")? {
+        call.window.rma.settle(rank)?;
+    }
     request.set(Engine::nothing_sent());
     Ok(())
 }
@@ -114,6 +117,9 @@ pub fn rget_accumulate(
     let remote = call.remote(target_disp, target_count, target_datatype)?;
     let origin = origin.as_ref().map(|origin| origin.rma());
     get_accumulate_checked(&call, origin.as_ref(), &result.rma(), &remote, target_rank, &op, true)?;
+    if let Some(rank) = call.rank(target_rank, "target_rank")? {
+        call.window.rma.settle(rank)?;
+    }
     request.set(Engine::nothing_sent());
     Ok(())
 }

@@ -23,6 +23,9 @@ use weft_op::Op;
 /// Which elements the data of an operation is made of.
 pub struct Elements<'a>(Sequence<'a>);
 
+/// In the code of elements: pairs without a name.
+const PAIR: u32 = 1 << 31;
+
 enum Sequence<'a> {
     /// Of one predefined type.
     Same(Basic),
@@ -61,7 +64,41 @@ impl<'a> Elements<'a> {
         }
     }
 
-    fn skip(&mut self, number: u64) {
+    /// Returns a code for the elements that come next, the bytes of one, and how many there are.
+    pub(crate) fn coming(&self) -> (u32, u64, u64) {
+        let (unit, most) = self.next();
+        let code = match unit {
+            Unit::Basic(basic) => basic.index() as u32,
+            Unit::Pair(pair) => {
+                let (value, index) = pair.as_unnamed_pair().expect("a pair");
+                PAIR | value.index() as u32 | (index.index() as u32) << 8
+            }
+        };
+        (code, unit.datatype().size(), most)
+    }
+
+    /// Returns the elements of codes, and how many there are of each in turn; nothing if they are none.
+    pub(crate) fn of_codes(codes: &[(u32, u64)]) -> Option<Self> {
+        let basic = |code: u32| Basic::all().find(|basic| basic.index() as u32 == code);
+        let parts: Option<Vec<_>> =
+            codes.iter().map(|&(code, number)| Some((basic(code)?, number)).filter(|_| number > 0)).collect();
+        match parts?[..] {
+            [] => None,
+            [(basic, _)] => Some(Self(Sequence::Same(basic))),
+            ref parts => Some(Self(Sequence::Mixed { left: parts[0].1, parts: parts.to_vec(), next: 0 })),
+        }
+    }
+
+    /// Returns the pair without a name that a code stands for.
+    pub(crate) fn pair_of(codes: &[(u32, u64)]) -> Option<Datatype> {
+        let &[(code, _)] = codes else { return None };
+        let basic = |code: u32| Basic::all().find(|basic| basic.index() as u32 == code & 0xff);
+        let (value, index) = (basic(code)?, basic(code >> 8)?);
+        let is_pair = code & PAIR != 0 && value.pair().is_none() && index.pair().is_none();
+        is_pair.then(|| Datatype::unnamed_pair(value, index))
+    }
+
+    pub(crate) fn skip(&mut self, number: u64) {
         if let Sequence::Mixed { parts, next, left } = &mut self.0 {
             *left -= number;
             if *left == 0 {

@@ -1,0 +1,307 @@
+//! Operations at ranks of other processes, and synchronisation with those.
+#![allow(unsafe_code)] // Packs the origin's buffers, for which callers vouch.
+
+use crate::epoch::Held;
+use crate::far::{Buffer, Far};
+use crate::operations::Data;
+use crate::pieces::{Cutter, OVERHEAD, Piece};
+use crate::place::Place;
+use crate::shared::Segment;
+use crate::target::Elements;
+use crate::way::{active, kind, pair, part, tell};
+use crate::window::Window;
+use weft_am::When;
+use weft_base::Result;
+use weft_datatype::Datatype;
+use weft_op::Op;
+use weft_transport::Node;
+
+/// How much data comes or goes in a piece at most.
+const MOST: u64 = 32 << 10;
+
+/// What an accumulate function does between processes.
+pub(crate) struct Combining<'a> {
+    pub op: &'a Op,
+    pub result: Option<Data<'a>>,
+}
+
+impl Window {
+    fn far(&self) -> &Far {
+        &self.own().far
+    }
+
+    fn place_word(&self, rank: u32) -> u64 {
+        pair(self.shared().number(), rank)
+    }
+
+    /// Gets the lock on all at a process, before the first operation there.
+    fn reach_there(&self, node: Node) -> Result {
+        if self.epochs().holds_all() && self.far().takes_everything(node) {
+            // Any rank of the process stands for all.
+            self.ask(node, kind::LOCK, 0, part::EVERYTHING)?;
+        }
+        self.far().touch(node);
+        Ok(())
+    }
+
+    /// Asks a process for something, and waits until it is done.
+    fn ask(&self, node: Node, kind: u32, rank: u32, parts: u32) -> Result {
+        let name = self.far().expect(node, None);
+        self.note_loss(node);
+        tell(node, kind, &[self.place_word(rank), pair(self.rank, parts), name], &[], When::Now);
+        self.far().wait(name);
+        self.far().check()
+    }
+
+    /// Ends what a process was just asked for if it is lost.
+    fn note_loss(&self, node: Node) {
+        if let Some(reason) = active().loss(node) {
+            self.far().lose(node, &reason);
+        }
+    }
+
+    fn limit(node: Node) -> u64 {
+        let longest = active().longest(node) as u64;
+        longest.saturating_sub(OVERHEAD).clamp(128, MOST)
+    }
+
+    /// Tells a process of a part of an operation, and waits while it is behind.
+    fn tell_piece(node: Node, kind: u32, words: &[u64], data: &[u8]) {
+        tell(node, kind, words, data, When::Later);
+        if active().is_behind(node) {
+            active().await_room(node, || ());
+        }
+    }
+
+    /// Copies data to a rank of another process.
+    ///
+    /// # Safety
+    /// As [`Window::put`].
+    pub(crate) unsafe fn put_there(
+        &self,
+        origin: Data<'_>,
+        place: &Place<'_>,
+        node: Node,
+        at: *mut u8,
+    ) -> Result {
+        self.reach_there(node)?;
+        let words = [self.place_word(place.rank), pair(self.rank, 0)];
+        let mut skip = 0;
+        let mut message = Vec::new();
+        let mut cutter = Cutter::new(Self::limit(node), None, |piece: Piece| {
+            message.clear();
+            piece.write(&mut message);
+            // SAFETY: the caller vouches for the origin.
+            unsafe { append(&mut message, &origin, skip, piece.bytes) };
+            Self::tell_piece(node, kind::PUT, &words, &message);
+            skip += piece.bytes;
+        });
+        weft_datatype::for_each_run(place.datatype, place.count, |offset, bytes| {
+            cutter.run(at.wrapping_offset(offset as isize) as u64, bytes);
+        });
+        cutter.finish();
+        Ok(())
+    }
+
+    fn await_result(&self, node: Node, result: &Data<'_>) -> u64 {
+        let Data { address, count, datatype } = *result;
+        let datatype: Datatype = datatype.clone();
+        let name = self.far().expect(node, Some(Buffer { address: address as usize, count, datatype }));
+        self.note_loss(node);
+        name
+    }
+
+    /// Copies data from a rank of another process.
+    ///
+    /// # Safety
+    /// As [`Window::get`].
+    pub(crate) unsafe fn get_there(
+        &self,
+        origin: Data<'_>,
+        place: &Place<'_>,
+        node: Node,
+        at: *mut u8,
+    ) -> Result {
+        if place.bytes() == 0 {
+            return Ok(());
+        }
+        self.reach_there(node)?;
+        let name = self.await_result(node, &origin);
+        let mut skip = 0;
+        let mut message = Vec::new();
+        let mut cutter = Cutter::new(Self::limit(node), None, |piece: Piece| {
+            message.clear();
+            piece.write(&mut message);
+            let words = [self.place_word(place.rank), pair(self.rank, 0), name, skip];
+            Self::tell_piece(node, kind::GET, &words, &message);
+            skip += piece.bytes;
+        });
+        weft_datatype::for_each_run(place.datatype, place.count, |offset, bytes| {
+            cutter.run(at.wrapping_offset(offset as isize) as u64, bytes);
+        });
+        cutter.finish();
+        Ok(())
+    }
+
+    /// Combines data with that at a rank of another process.
+    ///
+    /// # Safety
+    /// As [`Window::accumulate`].
+    pub(crate) unsafe fn accumulate_there(
+        &self,
+        origin: Option<Data<'_>>,
+        place: &Place<'_>,
+        combining: &Combining<'_>,
+        node: Node,
+        at: *mut u8,
+    ) -> Result {
+        if place.bytes() == 0 {
+            return Ok(());
+        }
+        self.reach_there(node)?;
+        let op = combining.op.number().expect("accumulate functions take predefined operations");
+        let origin = origin.filter(|_| !combining.op.is_no_op());
+        let name = combining.result.as_ref().map_or(0, |result| self.await_result(node, result));
+        let mut skip = 0;
+        let mut message = Vec::new();
+        let elements = Elements::of(place.datatype);
+        let mut cutter = Cutter::new(Self::limit(node), Some(elements), |piece: Piece| {
+            message.clear();
+            piece.write(&mut message);
+            if let Some(origin) = &origin {
+                // SAFETY: the caller vouches for the origin.
+                unsafe { append(&mut message, origin, skip, piece.bytes) };
+            }
+            let words = [self.place_word(place.rank), pair(self.rank, op), name, skip];
+            Self::tell_piece(node, kind::ACCUMULATE, &words, &message);
+            skip += piece.bytes;
+        });
+        weft_datatype::for_each_run(place.datatype, place.count, |offset, bytes| {
+            cutter.run(at.wrapping_offset(offset as isize) as u64, bytes);
+        });
+        cutter.finish();
+        Ok(())
+    }
+
+    /// Compares and swaps at a rank of another process.
+    ///
+    /// # Safety
+    /// As [`Window::compare_and_swap`].
+    pub(crate) unsafe fn compare_and_swap_there(
+        &self,
+        input: *const u8,
+        expected: *const u8,
+        result: *mut u8,
+        place: &Place<'_>,
+        node: Node,
+        at: *mut u8,
+    ) -> Result {
+        self.reach_there(node)?;
+        let name = self.await_result(node, &Data { address: result, count: 1, datatype: place.datatype });
+        let size = place.datatype.size() as usize;
+        let mut both = Vec::with_capacity(2 * size);
+        for value in [input, expected] {
+            // SAFETY: the caller vouches for an element at either address.
+            both.extend_from_slice(unsafe { core::slice::from_raw_parts(value, size) });
+        }
+        let words = [self.place_word(place.rank), pair(self.rank, 0), name, at as u64];
+        Self::tell_piece(node, kind::COMPARE_AND_SWAP, &words, &both);
+        Ok(())
+    }
+
+    /// Completes operations at a rank of another process, or at all such ranks.
+    pub(crate) fn flush_there(&self, rank: Option<u32>) -> Result {
+        if !self.shared().has_far() {
+            return Ok(());
+        }
+        let only = match rank.map(|rank| self.shared().segment(rank).node()) {
+            Some(None) => return Ok(()),
+            Some(node) => node,
+            None => None,
+        };
+        let far = self.far();
+        let nodes = far.touched(only);
+        let names: Vec<u64> = nodes
+            .into_iter()
+            .map(|node| {
+                far.begin_flush(node);
+                let name = far.expect(node, None);
+                self.note_loss(node);
+                let words = [self.place_word(0), pair(self.rank, 0), name];
+                tell(node, kind::FLUSH, &words, &[], When::Now);
+                name
+            })
+            .collect();
+        names.iter().for_each(|&name| far.wait(name));
+        if names.is_empty() { Ok(()) } else { far.check() }
+    }
+
+    /// Locks the memory of a rank of another process.
+    pub(crate) fn lock_there(&self, rank: u32, held: Held, node: Node) -> Result {
+        let parts = match held {
+            Held::Unchecked => return Ok(()),
+            Held::Shared => part::GATE,
+            Held::Exclusive if self.far().count_alone(node, true) => {
+                part::GATE | part::ALONE | part::EVERYTHING
+            }
+            Held::Exclusive => part::GATE | part::ALONE,
+        };
+        self.ask(node, kind::LOCK, rank, parts)
+    }
+
+    /// Unlocks it, when all operations there are complete.
+    pub(crate) fn unlock_there(&self, rank: u32, held: Held, node: Node) -> Result {
+        let parts = match held {
+            Held::Unchecked => return self.flush_there(Some(rank)),
+            Held::Shared => part::GATE,
+            Held::Exclusive if self.far().count_alone(node, false) => part::GATE | part::EVERYTHING,
+            Held::Exclusive => part::GATE,
+        };
+        // It is behind all operations, and its answer says that they are complete.
+        self.far().begin_flush(node);
+        self.ask(node, kind::UNLOCK, rank, parts)
+    }
+
+    /// Unlocks everything at other processes, when all operations there are complete.
+    pub(crate) fn unlock_all_there(&self) -> Result {
+        let flushed = self.flush_there(None);
+        for node in self.far().leave_everything() {
+            self.ask(node, kind::UNLOCK, 0, part::EVERYTHING)?;
+        }
+        flushed
+    }
+
+    /// Tells an origin of another process that the rank exposes its memory.
+    pub(crate) fn post_there(&self, origin: u32, segment: &Segment) {
+        if let Some(node) = segment.node() {
+            tell(node, kind::POST, &[self.place_word(origin), pair(self.rank, 0)], &[], When::Now);
+        }
+    }
+
+    /// Tells a target of another process that the rank has finished with its memory.
+    pub(crate) fn complete_there(&self, target: u32, segment: &Segment) {
+        if let Some(node) = segment.node() {
+            tell(node, kind::COMPLETE, &[self.place_word(target), pair(self.rank, 0)], &[], When::Now);
+        }
+    }
+}
+
+/// Appends a part of the packed data of a buffer.
+///
+/// # Safety
+/// The buffer is valid for reads.
+unsafe fn append(message: &mut Vec<u8>, data: &Data<'_>, skip: u64, bytes: u64) {
+    let before = message.len();
+    message.resize(before + bytes as usize, 0);
+    // SAFETY: the caller's promise; there is room for so many bytes.
+    unsafe {
+        weft_datatype::pack(
+            data.address,
+            data.count,
+            data.datatype,
+            skip,
+            message.as_mut_ptr().add(before),
+            bytes,
+        );
+    }
+}

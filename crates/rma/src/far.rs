@@ -1,0 +1,203 @@
+//! What a rank of this process has under way at ranks of other processes.
+//!
+//! Everything that is told to a process is carried out there in order, so the answer to a flush says that all before it is done, and
+//! comes after what that has returned.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU32, Ordering};
+use weft_base::constants::MPI_ERR_PROC_ABORTED;
+use weft_base::{Error, Result};
+use weft_datatype::Datatype;
+use weft_sched::Thread;
+use weft_sync::Lock;
+use weft_transport::Node;
+
+/// A buffer of the origin that results come to.
+#[derive(Clone)]
+pub struct Buffer {
+    pub address: usize,
+    pub count: u64,
+    pub datatype: Datatype,
+}
+
+/// What is awaited of another process.
+struct Awaited {
+    node: Node,
+    /// Where data goes, and how much is missing.
+    buffer: Option<(Buffer, u64)>,
+}
+
+#[derive(Default)]
+struct State {
+    awaited: HashMap<u64, Awaited>,
+    names: u64,
+    /// Processes that something was told since the last flush.
+    touched: BTreeMap<Node, Touched>,
+    failure: Option<Error>,
+    waiting: Vec<&'static Thread>,
+    lost: HashMap<Node, String>,
+}
+
+/// What goes on with a process.
+#[derive(Clone, Copy, Default)]
+struct Touched {
+    /// Operations since the last flush.
+    has_operations: bool,
+    /// How many of its ranks this one has locked alone.
+    alone: u32,
+    /// The gate to everything there is held shared, for a lock on all.
+    everything: bool,
+}
+
+/// See above.
+#[derive(Default)]
+pub struct Far {
+    state: Lock<State>,
+    /// Counts what was heard.
+    news: AtomicU32,
+}
+
+impl Far {
+    fn tell<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.state.lock();
+        let result = change(&mut state);
+        self.news.fetch_add(1, Ordering::Release);
+        let waiting = core::mem::take(&mut state.waiting);
+        drop(state);
+        waiting.into_iter().for_each(Thread::unpark);
+        result
+    }
+
+    /// Notes that a process was told of an operation.
+    pub fn touch(&self, node: Node) {
+        self.state.lock().touched.entry(node).or_default().has_operations = true;
+    }
+
+    /// Returns the processes with operations since their last flush, or the one of them that is given.
+    pub fn touched(&self, only: Option<Node>) -> Vec<Node> {
+        let state = self.state.lock();
+        let is_it = |node: Node| only.is_none_or(|only| only == node);
+        let all = state.touched.iter().filter(|(node, touched)| touched.has_operations && is_it(**node));
+        all.map(|(&node, _)| node).collect()
+    }
+
+    /// Notes that a process is being flushed.
+    pub fn begin_flush(&self, node: Node) {
+        self.state.lock().touched.entry(node).or_default().has_operations = false;
+    }
+
+    /// Notes one more, or one less, lock that is held alone at a process. Returns whether that is the first, or was the last, one.
+    pub fn count_alone(&self, node: Node, is_more: bool) -> bool {
+        let mut state = self.state.lock();
+        let alone = &mut state.touched.entry(node).or_default().alone;
+        if is_more {
+            *alone += 1;
+            *alone == 1
+        } else {
+            *alone -= 1;
+            *alone == 0
+        }
+    }
+
+    /// Notes that the gate to everything is to be held at a process. Returns whether that is new.
+    pub fn takes_everything(&self, node: Node) -> bool {
+        let mut state = self.state.lock();
+        !core::mem::replace(&mut state.touched.entry(node).or_default().everything, true)
+    }
+
+    /// Returns the processes where the gate to everything is held, which it is no more.
+    pub fn leave_everything(&self) -> Vec<Node> {
+        let mut state = self.state.lock();
+        let held = state.touched.iter_mut().filter(|(_, touched)| touched.everything);
+        held.map(|(&node, touched)| {
+            touched.everything = false;
+            node
+        })
+        .collect()
+    }
+
+    /// Gives a name to what a process is asked for.
+    pub fn expect(&self, node: Node, buffer: Option<Buffer>) -> u64 {
+        let mut state = self.state.lock();
+        state.names += 1;
+        let name = state.names;
+        let buffer = buffer.map(|buffer| {
+            let bytes = buffer.count * buffer.datatype.size();
+            (buffer, bytes)
+        });
+        state.awaited.insert(name, Awaited { node, buffer });
+        name
+    }
+
+    /// Returns the buffer that data of a name goes to.
+    pub fn buffer(&self, name: u64) -> Option<Buffer> {
+        let state = self.state.lock();
+        state.awaited.get(&name)?.buffer.as_ref().map(|(buffer, _)| buffer.clone())
+    }
+
+    /// Notes that so much data is in the buffer.
+    pub fn filled(&self, name: u64, bytes: u64) {
+        self.tell(|state| {
+            let Some(Awaited { buffer: Some((_, left)), .. }) = state.awaited.get_mut(&name) else { return };
+            *left = left.saturating_sub(bytes);
+            if *left == 0 {
+                state.awaited.remove(&name);
+            }
+        });
+    }
+
+    /// Notes that what was asked for is done.
+    pub fn done(&self, name: u64) {
+        self.tell(|state| _ = state.awaited.remove(&name));
+    }
+
+    /// Notes what went wrong, for the call that completes it.
+    pub fn fail(&self, error: Error) {
+        self.tell(|state| _ = state.failure.get_or_insert(error));
+    }
+
+    /// Notes that a process is lost.
+    pub fn lose(&self, node: Node, reason: &str) {
+        self.tell(|state| {
+            state.awaited.retain(|_, awaited| awaited.node != node);
+            state.lost.insert(node, reason.to_owned());
+        });
+    }
+
+    /// Returns what went wrong, once; with a lost process, each time.
+    ///
+    /// # Errors
+    /// That.
+    pub fn check(&self) -> Result {
+        let mut state = self.state.lock();
+        if let Some(error) = state.failure.take() {
+            return Err(error);
+        }
+        match state.lost.iter().next() {
+            None => Ok(()),
+            Some((node, reason)) => {
+                let text = format!("win has ranks of node process {node}, which is lost: {reason}");
+                Err(Error::new(MPI_ERR_PROC_ABORTED, text))
+            }
+        }
+    }
+
+    /// Waits until what has a name is done.
+    pub fn wait(&self, name: u64) {
+        let mut seen = None;
+        weft_sched::wait_until(|| {
+            let news = self.news.load(Ordering::Acquire);
+            if seen == Some(news) {
+                return false;
+            }
+            let mut state = self.state.lock();
+            // Under the lock nothing new comes.
+            seen = Some(self.news.load(Ordering::Acquire));
+            let is_done = !state.awaited.contains_key(&name);
+            if !is_done {
+                state.waiting.push(weft_sched::current());
+            }
+            is_done
+        });
+    }
+}
