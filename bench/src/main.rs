@@ -3,7 +3,9 @@
 //! Run from the repository's root by `make bench`. Rounds interleave everything that is compared; what is judged is
 //! the median of the rounds' ratios. The table goes to standard output, all figures to `build/bench/*.json`.
 
+mod bars;
 mod command;
+mod one_sided;
 mod plan;
 mod plot;
 mod processes;

@@ -54,10 +54,21 @@ pub enum Part {
     Start,
     /// Ranks that are processes, from C and from Python
     Processes,
+    /// One-sided operations
+    Rma,
 }
 
-const KERNELS: [&str; 8] =
-    ["latency", "bandwidth", "threads", "collectives", "collective_sizes", "skew", "datatypes", "pair_sizes"];
+const KERNELS: [&str; 9] = [
+    "latency",
+    "bandwidth",
+    "threads",
+    "collectives",
+    "collective_sizes",
+    "skew",
+    "datatypes",
+    "pair_sizes",
+    "one_sided",
+];
 
 /// One MPI implementation with its programs.
 pub struct Implementation {
@@ -317,6 +328,7 @@ impl Session {
                     }
                 }
                 Part::Processes => self.processes(round, everybody, pythons),
+                Part::Rma => self.one_sided(round, everybody),
             }
         }
     }

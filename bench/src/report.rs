@@ -1,56 +1,14 @@
 //! The table of results beside the bars of the project, and the JSON file that keeps everything.
 
+use crate::bars::{Bar, Check, best_peer, sizes};
+use crate::one_sided;
 use crate::plan::{MACHINE, Session, WEFT};
 use crate::processes::{BARRIER_RANKS, START_RANKS, SUFFIX};
 use crate::statistics::{Samples, Summary};
 use serde_json::{Value, json};
 
-/// How a ratio or a figure is judged.
-#[derive(Clone, Copy)]
-enum Bar {
-    AtMost(f64),
-    AtLeast(f64),
-}
-
-impl Bar {
-    fn holds(self, value: f64) -> bool {
-        match self {
-            Bar::AtMost(limit) => value <= limit,
-            Bar::AtLeast(limit) => value >= limit,
-        }
-    }
-
-    fn text(self) -> String {
-        match self {
-            Bar::AtMost(limit) => format!("<= {limit}"),
-            Bar::AtLeast(limit) => format!(">= {limit}"),
-        }
-    }
-}
-
-/// One comparison with a bar.
-struct Check {
-    what: String,
-    value: Option<Summary>,
-    unit: &'static str,
-    bar: Bar,
-}
-
 fn scaled(summary: Option<Summary>, factor: f64) -> Option<Summary> {
     summary.map(|s| Summary { median: s.median * factor, low: s.low * factor, high: s.high * factor, ..s })
-}
-
-/// Names the implementation other than ours with the smallest median.
-fn best_peer(samples: &Samples, what: &str, size: u64) -> Option<String> {
-    let peers = samples.keys().filter(|key| key.what == what && key.size == size && key.who != WEFT);
-    let medians =
-        peers.filter_map(|key| Some((samples.summary(&key.who, what, size)?.median, key.who.clone())));
-    medians.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, who)| who)
-}
-
-/// Lists the sizes at which something was measured by ours.
-fn sizes(samples: &Samples, what: &str) -> Vec<u64> {
-    samples.keys().filter(|key| key.what == what && key.who == WEFT).map(|key| key.size).collect()
 }
 
 fn floors_checks(samples: &Samples) -> Vec<Check> {
@@ -323,6 +281,7 @@ fn checks(samples: &Samples, is_whole: bool) -> Vec<Check> {
         peer_checks,
         process_checks,
         collective_checks,
+        one_sided::checks,
     ];
     let all = all.iter().flat_map(|checks| checks(samples));
     all.filter(|check| is_whole || check.value.is_some()).collect()
