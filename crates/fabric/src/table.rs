@@ -46,7 +46,7 @@ pub struct Sizes {
     pub nodes: String,
     /// The longest payload of [`Device::send`].
     pub eager: u64,
-    /// Whether [`Device::answer`] takes any.
+    /// Whether [`Tuning::answer`](weft_transport::Tuning::answer) takes any.
     pub answers: bool,
     /// When [`Device::read`] is used, in words; empty for never.
     pub reads: &'static str,

@@ -102,7 +102,8 @@ impl Process {
                     self.device.send(to, channel, &[1], &MEMORY[..bytes]).is_ok()
                 } else {
                     // SAFETY: the memory is static.
-                    unsafe { self.device.start(to, channel, &[1], MEMORY.as_ptr(), bytes as u64, 0) }.is_ok()
+                    unsafe { self.device.start(to, channel, 0, &[1], MEMORY.as_ptr(), bytes as u64, 0) }
+                        .is_ok()
                 }
             }
         };

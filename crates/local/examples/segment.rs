@@ -78,7 +78,7 @@ fn exchange(
             sent += 1;
             // SAFETY: the buffer stays until the report that is awaited below.
             while unsafe {
-                device.start(peer, Channel::POINT_TO_POINT, &header, payload.as_ptr(), bytes as u64, 0)
+                device.start(peer, Channel::POINT_TO_POINT, 0, &header, payload.as_ptr(), bytes as u64, 0)
             }
             .is_err()
             {

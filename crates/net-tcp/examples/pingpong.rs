@@ -57,7 +57,8 @@ fn play(device: &TcpDevice, count: &Count, rounds: u64, bytes: usize, spins: u32
         } else {
             let before = count.sent.load(Ordering::Relaxed);
             // SAFETY: the data stays until it is sent, which is waited for.
-            while unsafe { device.start(1 - me, CHANNEL, &[7; 24], data.as_ptr(), bytes as u64, 1) }.is_err()
+            while unsafe { device.start(1 - me, CHANNEL, 0, &[7; 24], data.as_ptr(), bytes as u64, 1) }
+                .is_err()
             {
                 device.poll(count);
             }

@@ -50,7 +50,7 @@
 //! on it, and the memory comes back late.
 //!
 //! While a long message is on its way, in either direction, looking again and again is worse than sleeping: the device says so
-//! ([`Device::is_streaming`](weft_transport::Device::is_streaming)), and has the kernel wake a sleeper only when enough is
+//! ([`Tuning::is_streaming`](weft_transport::Tuning::is_streaming)), and has the kernel wake a sleeper only when enough is
 //! there (`link`). Node processes of several hosts may be on one machine, as containers are; they recognise each other by
 //! their [`Card`]s, and do not spin where they outnumber the cores.
 //!

@@ -8,7 +8,7 @@
 //! - Where the socket takes no more, what is left stays in the queue, and the poll sends it when there is room.
 //! - `incoming` is held while something is received and delivered, and only ever tried: who finds it taken goes on.
 //! - Who hands much to the socket has *taken it up*, and keeps it a moment longer. Others leave what has arrived there to that
-//!   thread, which is told so when it has sent ([`Device::wants_poll`](weft_transport::Device::wants_poll)).
+//!   thread, which is told so when it has sent ([`Tuning::wants_poll`](weft_transport::Tuning::wants_poll)).
 //! - The socket is set once and closed with the device, so that a number that is in use is never another file's.
 #![allow(unsafe_code)] // Sends from and receives into memory given by address.
 

@@ -7,7 +7,7 @@ use crate::header::{Frame, Header, OFFER, OFFER_BYTES, Offer, SHORT};
 use crate::service::{Item, Lent, PIECE, Packet, Payload, Peer, Post, Stream};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
-use weft_transport::{Device, Leaving, MOST_ANSWER, Node, Refusal};
+use weft_transport::{Channel, Device, Leaving, MOST_ANSWER, Node, Refusal, Routes, Tuning};
 
 /// How long a part is at least that goes over a way of its own.
 const PART: u64 = 256 << 10;
@@ -77,7 +77,7 @@ impl<C: Client> Permit<'_, C> {
         self.post.transmit(self.peer, self.to, header, data)
     }
 
-    /// Sends a message that is not short, but may go at once because the device takes it as an answer: see [`Device::answer`].
+    /// Sends a message that is not short, but may go at once because the device takes it as an answer: see [`Tuning::answer`].
     /// Returns whether it is sent; if not, the credit is given back. The header has at most two words beside its first one.
     #[inline(always)]
     pub fn answer(self, header: Header, data: &[u8]) -> bool {
@@ -154,6 +154,23 @@ fn in_place<C: Client>(item: &Item<C>) -> Option<&[u8]> {
             _ => None,
         },
     }
+}
+
+/// Does for a device without it what [`Tuning::send_all`] does.
+fn send_each(
+    device: &Routes,
+    to: Node,
+    channel: Channel,
+    messages: &[Leaving<'_>],
+) -> Result<usize, Refusal> {
+    for (taken, message) in messages.iter().enumerate() {
+        match device.send(to, channel, message.header, message.payload) {
+            Ok(()) => {}
+            Err(refusal) if taken == 0 => return Err(refusal),
+            Err(_) => return Ok(taken),
+        }
+    }
+    Ok(messages.len())
 }
 
 impl<C: Client> Post<C> {
@@ -419,7 +436,9 @@ impl<C: Client> Post<C> {
         });
         let messages: Vec<_> = leaving.collect();
         debug_assert_eq!(messages.len(), items.len(), "only what is in place goes together");
-        match self.nodes.device().send_all(to, self.channel, &messages) {
+        let device = self.nodes.device();
+        let sent = device.send_all(to, self.channel, &messages);
+        match sent.unwrap_or_else(|| send_each(device, to, self.channel, &messages)) {
             Ok(sent) => sent,
             // Nothing gets to a lost peer; all of it is over.
             Err(Refusal::Lost { .. }) => messages.len(),
@@ -477,14 +496,14 @@ impl<C: Client> Post<C> {
         true
     }
 
-    /// Hands data that is one block to the device, in as many parts as that has ways to the peer.
+    /// Hands data that is one block to the device, in as many parts as get to the peer best.
     fn stream_parts(&self, peer: &Peer<C>, to: Node, stream: &mut Stream, address: *mut u8) -> bool {
         let device = self.nodes.device();
         let Stream { lent: name, room, bytes, .. } = *stream;
-        let ways = u64::from(device.ways(to)).clamp(1, bytes.div_ceil(PART));
+        let parts = u64::from(device.parts(to)).clamp(1, bytes.div_ceil(PART));
         // Whole pages but for the last one's end.
-        let length = bytes.div_ceil(ways).next_multiple_of(4096);
-        if ways > 1
+        let length = bytes.div_ceil(parts).next_multiple_of(4096);
+        if parts > 1
             && stream.offset == 0
             && let Some(mut names) = self.lent.of(name)
             && let Some(lent) = names.get(name)
@@ -501,7 +520,7 @@ impl<C: Client> Post<C> {
             // SAFETY: what is lent stays as it is, under its name, until the device has reported the last part as sent, or the peer
             // as lost: a peer that has asked for it cannot say that it is done with it.
             let started =
-                unsafe { device.start_part(part, to, self.channel, header.bytes(), start, length, name) };
+                unsafe { device.start(to, self.channel, part, header.bytes(), start, length, name) };
             match started {
                 Ok(()) => (stream.offset, stream.is_in_hands) = (offset + length, true),
                 Err(refusal) => {

@@ -1,4 +1,5 @@
-//! Messages between node processes: what a [`Device`] does for the layers above, and what they do for it ([`Handler`]).
+//! Messages between node processes: what a [`Device`] does for the layers above, and what they do for it ([`Handler`]);
+//! what only some devices do ([`Tuning`]).
 //!
 //! A job's node processes are numbered; a node process holds one rank or many ([`Places`] says which). The interface is
 //! one of *active messages*: a sender gives a header and a payload; at the target the header handler says where the
@@ -10,7 +11,7 @@
 //! # Order and reliability
 //! Messages on one channel from one node process to another arrive once, whole, and in the order in which they were sent,
 //! or the connection is lost and said to be. Nothing is promised between channels or between senders, nor of the order of what is
-//! started as a part ([`Device::start_part`]).
+//! started as a part ([`Device::start`]).
 //!
 //! # Several devices
 //! A process may reach some others through one device and some through another ([`Routes`]). Node processes, with their
@@ -33,17 +34,18 @@
 
 pub mod conformance;
 mod device;
+mod message;
 mod nodes;
 mod opening;
 mod places;
 mod routes;
 pub mod simulator;
+mod tuning;
 
-pub use device::{
-    Arriving, Capabilities, Channel, Commons, Device, Handler, Leaving, MAX_HEADER, MOST_ANSWER, Node,
-    Outbound, Placement, Refusal, Traffic,
-};
+pub use device::{Arriving, Capabilities, Device, Handler, Placement};
+pub use message::{Channel, MAX_HEADER, Node, Refusal};
 pub use nodes::{Nobody, Nodes, Watch};
 pub use opening::{Member, Offer, Opener, Party};
 pub use places::{Place, Places};
 pub use routes::{NOBODY, Routes};
+pub use tuning::{Commons, Leaving, MOST_ANSWER, Outbound, Traffic, Tuning};

@@ -1,6 +1,6 @@
 //! A job's node processes as one of them sees them: the device, the places, and who handles which channel.
 
-use crate::{Arriving, Channel, Device, Handler, Node, Placement, Places, Routes, Traffic};
+use crate::{Arriving, Channel, Device, Handler, Node, Placement, Places, Routes, Traffic, Tuning};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -192,7 +192,7 @@ impl Nodes {
         self.routes.sleep(limit, &|| is_idle() && !self.has_come());
     }
 
-    /// Returns what came and went, if nothing is on its way in this process: see [`Device::rest`].
+    /// Returns what came and went, if nothing is on its way in this process: see [`Tuning::rest`].
     pub fn rest(&self) -> Option<Traffic> {
         if self.is_idle() && !self.has_come() { self.routes.rest() } else { None }
     }

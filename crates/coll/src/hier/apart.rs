@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use weft_base::Error;
 use weft_sched::WaitSet;
 use weft_sync::{Alarm, CachePadded, Lock};
-use weft_transport::{Device, Node, Nodes};
+use weft_transport::{Node, Nodes, Tuning};
 
 /// What a communicator's part of the commons begins with.
 #[repr(C)]

@@ -32,7 +32,7 @@ use std::sync::{Arc, OnceLock};
 use weft_base::settings::HOST_COLLECTIVES;
 use weft_sched::WaitSet;
 use weft_sync::{CachePadded, Lock};
-use weft_transport::{Device, Node, Nodes};
+use weft_transport::{Node, Nodes, Tuning};
 
 type Row = CachePadded<Line<LinePost>>;
 

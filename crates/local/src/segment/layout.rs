@@ -163,7 +163,7 @@ pub struct Sizes {
     pub nodes: RangeInclusive<u32>,
     /// The longest payload of [`Device::send`](weft_transport::Device::send).
     pub eager: u64,
-    /// Whether [`Device::answer`](weft_transport::Device::answer) takes any.
+    /// Whether [`Tuning::answer`](weft_transport::Tuning::answer) takes any.
     pub answers: bool,
 }
 

@@ -204,7 +204,9 @@ impl Outgoing {
         payload: &[u8],
     ) -> bool {
         self.ask_for_pair(map);
-        let is_next = self.is_clear(channel) && wire::header_fits(wire::BEGIN, header.len());
+        // Nothing at all has no parts, and would leave with none.
+        let is_next =
+            !payload.is_empty() && self.is_clear(channel) && wire::header_fits(wire::BEGIN, header.len());
         is_next && self.send_parts(map, blocks, channel, header, payload, false)
     }
 

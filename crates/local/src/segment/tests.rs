@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use weft_sys::shared::Mapping;
 use weft_transport::{
-    Arriving, Channel, Device, Handler, Nobody, Node, Nodes, Placement, Places, Refusal, Routes, conformance,
+    Arriving, Channel, Device, Handler, Nobody, Node, Nodes, Placement, Places, Refusal, Routes, Tuning,
+    conformance,
 };
 
 use super::creation::Segment;
@@ -132,7 +133,7 @@ fn a_long_message_leaves_room_for_short_ones() {
     let (long, short) = (vec![1; 4 << 20], vec![2; first.capabilities(1).eager]);
     // SAFETY: the data stays until the end.
     let started =
-        unsafe { first.start(1, Channel::POINT_TO_POINT, b"long", long.as_ptr(), long.len() as u64, 7) };
+        unsafe { first.start(1, Channel::POINT_TO_POINT, 0, b"long", long.as_ptr(), long.len() as u64, 7) };
     started.expect("room for the first part");
     for _ in 0..8 {
         first.send(1, Channel::COLLECTIVE, b"short", &short).expect("room beside a long message");
@@ -160,7 +161,15 @@ fn an_answer_goes_in_the_shuttle_that_brought_the_message() {
         if length > side.capabilities(to as Node).eager {
             // SAFETY: the data stays until the end.
             unsafe {
-                side.start(to as Node, Channel::POINT_TO_POINT, b"head", message.as_ptr(), length as u64, 7)
+                side.start(
+                    to as Node,
+                    Channel::POINT_TO_POINT,
+                    0,
+                    b"head",
+                    message.as_ptr(),
+                    length as u64,
+                    7,
+                )
             }
             .unwrap();
         } else {
@@ -176,7 +185,7 @@ fn an_answer_goes_in_the_shuttle_that_brought_the_message() {
     }
     let long = vec![1; (512 << 10) + 1];
     // SAFETY: the data stays until the end.
-    unsafe { devices[0].start(1, Channel::POINT_TO_POINT, b"head", long.as_ptr(), long.len() as u64, 7) }
+    unsafe { devices[0].start(1, Channel::POINT_TO_POINT, 0, b"head", long.as_ptr(), long.len() as u64, 7) }
         .unwrap();
     assert_eq!(at(), [true, false], "it would not fit");
     assert!(!devices[0].answer(1, Channel::COLLECTIVE, b"head", &long), "it would not fit");
@@ -203,7 +212,7 @@ fn a_long_answer_is_sent_at_once_if_the_shuttle_is_here() {
     // What was started before goes before.
     let most = vec![8; 4 << 20];
     // SAFETY: the data stays until the end.
-    unsafe { devices[1].start(0, Channel::POINT_TO_POINT, b"head", most.as_ptr(), most.len() as u64, 7) }
+    unsafe { devices[1].start(0, Channel::POINT_TO_POINT, 0, b"head", most.as_ptr(), most.len() as u64, 7) }
         .unwrap();
     assert!(!answer(1));
 }

@@ -10,7 +10,7 @@ use weft_coll::Team;
 use weft_coll::hier::Exchange;
 use weft_comm::Group;
 use weft_sched::{Source, Traffic};
-use weft_transport::{Device, Node, Nodes, Outbound, Places};
+use weft_transport::{Device, Node, Nodes, Outbound, Places, Tuning};
 
 static NODES: OnceLock<&'static Nodes> = OnceLock::new();
 static ACTIVE: OnceLock<&'static Active> = OnceLock::new();

@@ -7,6 +7,7 @@ mod listening;
 mod loss;
 mod receiving;
 mod sending;
+mod tuning;
 mod watching;
 
 pub use listening::Listener;
@@ -14,7 +15,7 @@ pub use listening::Listener;
 use crate::config::NetConfig;
 use crate::frame::{HEAD, Kind};
 use crate::lane::{Connection, Lane};
-use crate::link::{BULK, Item, Link, Stage, TOGETHER, send_short};
+use crate::link::{BULK, Item, Link, Stage, send_short};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use door::Door;
 use rustix::event::{PollFd, PollFlags, epoll, poll};
@@ -29,7 +30,7 @@ use std::time::Duration;
 use weft_handshake::{Nonce, Secret};
 use weft_sync::{CachePadded, Lock};
 use weft_sys::clock;
-use weft_transport::{Capabilities, Channel, Device, Handler, Leaving, Node, Outbound, Refusal, Traffic};
+use weft_transport::{Capabilities, Channel, Device, Handler, Node, Refusal, Tuning};
 
 /// How many connections are looked at without asking which have something.
 const RECENT: usize = 2;
@@ -407,38 +408,17 @@ impl Device for TcpDevice {
         Ok(())
     }
 
-    fn send_all(&self, to: Node, channel: Channel, messages: &[Leaving<'_>]) -> Result<usize, Refusal> {
-        self.send_some(to, channel, &messages[..messages.len().min(TOGETHER)])
-    }
-
     unsafe fn start(
         &self,
         to: Node,
         channel: Channel,
-        header: &[u8],
-        address: *const u8,
-        bytes: u64,
-        token: u64,
-    ) -> Result<(), Refusal> {
-        // SAFETY: the caller's promise.
-        unsafe { self.start_on(channel.into(), to, channel, header, address, bytes, token) }
-    }
-
-    fn ways(&self, peer: Node) -> u32 {
-        self.peers.get(peer as usize).map_or(1, |peer| peer.stripes)
-    }
-
-    unsafe fn start_part(
-        &self,
         part: u32,
-        to: Node,
-        channel: Channel,
         header: &[u8],
         address: *const u8,
         bytes: u64,
         token: u64,
     ) -> Result<(), Refusal> {
-        let lane = Lane::of_part(channel, part % self.ways(to));
+        let lane = Lane::of_part(channel, part % self.parts(to));
         // SAFETY: the caller's promise.
         unsafe { self.start_on(lane, to, channel, header, address, bytes, token) }
     }
@@ -501,26 +481,6 @@ impl Device for TcpDevice {
         }
     }
 
-    fn is_streaming(&self) -> bool {
-        self.streams.load(Ordering::Relaxed) != 0
-    }
-
-    fn polls(&self) -> Option<u32> {
-        Some(self.ticks.load(Ordering::Relaxed))
-    }
-
-    fn wants_poll(&self) -> bool {
-        self.has_unread.swap(false, Ordering::Relaxed)
-    }
-
-    fn is_crowded(&self) -> bool {
-        self.is_crowded
-    }
-
-    fn asks_kernel(&self) -> bool {
-        true
-    }
-
     fn wake(&self) {
         fence(Ordering::SeqCst);
         if self.sleeping.load(Ordering::SeqCst) > 0 {
@@ -528,44 +488,6 @@ impl Device for TcpDevice {
             // Afterwards: who finds it silent too early finds it again in its next sleep.
             self.has_rung.store(true, Ordering::Relaxed);
         }
-    }
-
-    fn rest(&self) -> Option<Traffic> {
-        let mut traffic = Traffic::default();
-        let others = self.peers.iter().enumerate().filter(|&(node, _)| node as Node != self.node);
-        for (node, peer) in others.filter(|(_, peer)| peer.lost.get().is_none()) {
-            let ended = peer.ended.load(Ordering::Acquire);
-            for (_, link) in self.links(node as Node) {
-                let sent = {
-                    let out = link.out.lock();
-                    if out.busy || !out.is_empty() {
-                        return None;
-                    }
-                    out.messages().iter().map(|(_, messages)| messages).sum::<u64>()
-                };
-                // Nobody delivers while this is held. What the kernel still has is missing from what was received.
-                let incoming = link.incoming.try_lock()?;
-                if incoming.placing.is_some() {
-                    return None;
-                }
-                if !ended {
-                    traffic.sent += sent;
-                    traffic.received += incoming.messages;
-                }
-            }
-        }
-        // What a peer sent before it left is in this host's kernel by now, and nobody else counts it.
-        (self.pending.load(Ordering::SeqCst) == 0 && !self.is_ready()).then_some(traffic)
-    }
-
-    fn outbound(&self) -> Outbound {
-        let mut outbound = Outbound::default();
-        for (_, link) in (0..self.count()).flat_map(|node| self.links(node)) {
-            let out = link.out.lock();
-            out.messages().iter().for_each(|&(channel, messages)| outbound.add(channel, messages));
-            outbound.bytes += out.bytes;
-        }
-        outbound
     }
 
     fn leave(&self) {

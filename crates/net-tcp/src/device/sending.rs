@@ -82,7 +82,7 @@ impl TcpDevice {
     /// were taken.
     ///
     /// # Errors
-    /// As [`Device::send_all`].
+    /// As [`Tuning::send_all`](weft_transport::Tuning::send_all).
     pub(super) fn send_some(
         &self,
         to: Node,

@@ -17,7 +17,7 @@ use crate::lane::Lane;
 use crate::link::{Link, Stage};
 use core::sync::atomic::Ordering;
 use rustix::event::epoll;
-use weft_transport::{Device, Node};
+use weft_transport::{Node, Tuning};
 
 /// In place of the number of a connection: none.
 pub(super) const NONE: u32 = u32::MAX;

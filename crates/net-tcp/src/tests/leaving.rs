@@ -81,7 +81,7 @@ fn nothing_is_sent_after_the_end() {
     let refused = devices[0].send(1, CHANNEL, b"answer", b"");
     assert!(matches!(&refused, Err(Refusal::Lost { reason }) if reason.contains("has ended")), "{refused:?}");
     // SAFETY: the data is a constant.
-    let refused = unsafe { devices[0].start(1, CHANNEL, b"long", LONG.as_ptr(), LONG.len() as u64, 7) };
+    let refused = unsafe { devices[0].start(1, CHANNEL, 0, b"long", LONG.as_ptr(), LONG.len() as u64, 7) };
     assert!(matches!(refused, Err(Refusal::Lost { .. })), "{refused:?}");
     devices[0].leave();
     assert!(matches!(devices[0].send(1, CHANNEL, b"later", b""), Err(Refusal::Lost { .. })));

@@ -22,7 +22,7 @@ use weft_base::say;
 use weft_handshake::{CHALLENGE, Dialler};
 use weft_machine::interfaces::Interfaces;
 use weft_transport::{
-    Arriving, Capabilities, Channel, Device, Handler, Leaving, MAX_HEADER, Node, Placement, Refusal,
+    Arriving, Capabilities, Channel, Device, Handler, Leaving, MAX_HEADER, Node, Placement, Refusal, Tuning,
     conformance,
 };
 
@@ -124,7 +124,7 @@ fn who_sleeps_is_woken_by_a_short_message_after_a_long_one() {
         for round in 0..2 {
             // SAFETY: the data stays until the scope ends, which is after it has been received.
             let started =
-                unsafe { devices[0].start(1, CHANNEL, b"long", data.as_ptr(), data.len() as u64, round) };
+                unsafe { devices[0].start(1, CHANNEL, 0, b"long", data.as_ptr(), data.len() as u64, round) };
             started.expect("room");
             while wanted.heard.load(Ordering::SeqCst) <= 2 * round as usize {
                 devices[0].poll(&told);
@@ -190,7 +190,7 @@ fn in_parts(devices: &[TcpDevice], notes: &[Notes], count: u32) {
     let before = notes[1].count();
     for part in 0..count {
         // SAFETY: the data stays.
-        let started = unsafe { devices[0].start_part(part, 1, CHANNEL, b"part", DATA.as_ptr(), 100_000, 1) };
+        let started = unsafe { devices[0].start(1, CHANNEL, part, b"part", DATA.as_ptr(), 100_000, 1) };
         started.expect("room");
     }
     until(devices, notes, 1, before + count as usize);
@@ -204,7 +204,7 @@ fn parts_go_over_as_many_connections_as_are_set() {
         in_parts(&devices, &notes, 20);
         // The loopback interface is one.
         let expected = stripes.clamp(1, 8);
-        assert_eq!(devices[0].ways(1), expected);
+        assert_eq!(devices[0].parts(1), expected);
         let open = devices[0].links(1).filter(|(_, link)| link.socket.get().is_some()).count();
         assert_eq!(open, expected as usize, "{stripes}");
         assert!(notes[1].all().iter().all(|text| text == "part from 0"), "{:?}", notes[1].all());
@@ -242,6 +242,8 @@ fn a_connection_that_breaks_is_a_loss_on_both_sides() {
 /// One of several devices that a test keeps.
 struct One(Arc<Vec<TcpDevice>>, usize);
 
+impl Tuning for One {}
+
 impl Device for One {
     fn name(&self) -> &'static str {
         self.0[self.1].name()
@@ -262,13 +264,14 @@ impl Device for One {
         &self,
         to: Node,
         channel: Channel,
+        part: u32,
         header: &[u8],
         address: *const u8,
         bytes: u64,
         token: u64,
     ) -> Result<(), Refusal> {
         // SAFETY: the caller's promise.
-        unsafe { self.0[self.1].start(to, channel, header, address, bytes, token) }
+        unsafe { self.0[self.1].start(to, channel, part, header, address, bytes, token) }
     }
     unsafe fn read(&self, peer: Node, address: u64, target: *mut u8, bytes: u64) -> Result<(), Refusal> {
         // SAFETY: the caller's promise.
@@ -282,6 +285,9 @@ impl Device for One {
     }
     fn wake(&self) {
         self.0[self.1].wake();
+    }
+    fn leave(&self) {
+        self.0[self.1].leave();
     }
 }
 

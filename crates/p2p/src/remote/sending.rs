@@ -12,7 +12,7 @@ use crate::reports::checking::Origin;
 use crate::way::{self, Call, Mode, Receiver, Way};
 use weft_base::settings::is_checking;
 use weft_post::{Client, Header, Permit, Towards};
-use weft_transport::{Device, Node, Place, Refusal};
+use weft_transport::{Node, Place, Refusal, Tuning};
 
 /// The node process of a receiver, as a choice of ways sees it.
 pub(super) struct Apart<'a> {
@@ -185,7 +185,7 @@ impl Engine {
         remote.post.offer(self, to, header, data, note, operation);
     }
 
-    /// Sends a message that is not short as an answer, for which credit was taken; see [`Device::answer`]. Returns whether it is sent.
+    /// Sends a message that is not short as an answer, for which credit was taken; see [`Tuning::answer`]. Returns whether it is sent.
     /// Only for who waits for its end: other sends may still be cancelled while nobody receives them.
     ///
     /// # Safety

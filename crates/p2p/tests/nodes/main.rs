@@ -230,7 +230,7 @@ fn parts_of_long_messages_may_come_in_any_order() {
         let _seed = Seed(seed);
         let mut random = Random::new(seed);
         let limits = Limits { eager: 64, unexpected: 1 << 20, rings: 0, spins: 0, ..Limits::default() };
-        let conditions = Conditions { ways: 3, remote_read: false, ..Conditions::random(seed, 2) };
+        let conditions = Conditions { parts: 3, remote_read: false, ..Conditions::random(seed, 2) };
         let job = Job::new(Places::blocks(2, 1), conditions, limits);
         let mut sent: Vec<_> = (0..6)
             .map(|number| content([100, 300_000, 700_001, 1 << 20][random.below(4) as usize], 0, number))

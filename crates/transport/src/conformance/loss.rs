@@ -22,6 +22,7 @@ pub fn loss(devices: &Devices, a: Node, b: Node, cut: impl FnOnce()) {
                 devices[a as usize].start(
                     b,
                     channel,
+                    0,
                     &header(number, 8),
                     long.as_ptr(),
                     300_000,

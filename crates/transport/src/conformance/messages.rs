@@ -4,7 +4,7 @@
 use super::recorder::{Arrived, Recorder, fill, header, number_of, pairs, poll_all, recorders, send};
 use super::{CHANNELS, Devices};
 use crate::simulator::Random;
-use crate::{Arriving, Channel, Handler, Leaving, MAX_HEADER, Node, Placement, Refusal};
+use crate::{Arriving, Channel, Handler, MAX_HEADER, Node, Placement, Refusal};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -49,49 +49,6 @@ pub fn short_messages(devices: &Devices) {
     }
 }
 
-/// Checks that of messages which are sent at once the first ones are taken, that those arrive whole and in order with others,
-/// and that the rest is still its sender's.
-pub fn several_at_once(devices: &Devices) {
-    let recorders = recorders(devices);
-    let eager = devices[0].capabilities(1).eager;
-    for channel in CHANNELS {
-        let before = recorders[1].count();
-        assert_eq!(devices[0].send_all(1, channel, &[]), Ok(0));
-        let lengths = [eager, 0, eager, eager - 1, 9, eager, 200];
-        let data: Vec<_> =
-            (0..300u32).map(|n| (header(n, 24), fill(lengths[n as usize % 7], 0, channel, n))).collect();
-        let mut next = 0;
-        while next < data.len() {
-            if next.is_multiple_of(11) {
-                let (head, payload) = &data[next];
-                send(devices, &recorders, 0, 1, channel, head, payload);
-                next += 1;
-                continue;
-            }
-            // Of more than a device sends by one call some are left.
-            let all = data[next..].iter().take(1 + next % 40);
-            let all: Vec<_> = all.map(|(header, payload)| Leaving { header, payload }).collect();
-            match devices[0].send_all(1, channel, &all) {
-                Ok(taken) => {
-                    assert!((1..=all.len()).contains(&taken), "{taken} of {} messages", all.len());
-                    next += taken;
-                }
-                Err(Refusal::Full) => _ = poll_all(devices, &recorders),
-                Err(lost) => panic!("{lost}"),
-            }
-        }
-        while recorders[1].count() < before + data.len() {
-            poll_all(devices, &recorders);
-        }
-        let records = recorders[1].records();
-        assert_eq!(records.arrived.len(), before + data.len());
-        for (arrived, (head, payload)) in records.arrived[before..].iter().zip(&data) {
-            assert_eq!(number_of(&arrived.header), number_of(head), "order");
-            assert!(arrived.header == *head && arrived.payload == *payload, "message {}", number_of(head));
-        }
-    }
-}
-
 /// Checks that started messages arrive whole, in order with short ones, and that each is reported as sent exactly once.
 pub fn long_messages(devices: &Devices) {
     let nodes = devices.len() as u32;
@@ -112,7 +69,7 @@ pub fn long_messages(devices: &Devices) {
                 // SAFETY: the vector's memory stays until the end of this function, which comes after all reports.
                 let started = unsafe {
                     let device = &devices[from as usize];
-                    device.start(to, channel, &head, data.as_ptr(), length as u64, token)
+                    device.start(to, channel, 0, &head, data.as_ptr(), length as u64, token)
                 };
                 match started {
                     Ok(()) => break,
@@ -156,52 +113,6 @@ pub fn long_messages(devices: &Devices) {
     }
 }
 
-/// Checks that parts of long messages, which may come in any order, arrive whole and are reported as sent exactly once each.
-pub fn parts(devices: &Devices) {
-    let nodes = devices.len() as u32;
-    let recorders = recorders(devices);
-    let lengths = [1, 70_000, (1 << 20) + 3, 300_000, 5000];
-    let (mut expected, mut memory, mut tokens) = (Vec::new(), Vec::new(), Vec::new());
-    for number in 0..15 {
-        for (from, to) in pairs(nodes) {
-            let channel = CHANNELS[number as usize / 5 % CHANNELS.len()];
-            let (data, head) =
-                (fill(lengths[number as usize % 5], from, channel, number), header(number, 16));
-            let token = u64::from(number);
-            loop {
-                let device = &devices[from as usize];
-                let (address, bytes) = (data.as_ptr(), data.len() as u64);
-                // SAFETY: the vector is not touched until all reports have come, at the end of this function.
-                match unsafe { device.start_part(number, to, channel, &head, address, bytes, token) } {
-                    Ok(()) => break,
-                    Err(Refusal::Full) => _ = poll_all(devices, &recorders),
-                    Err(lost) => panic!("{lost}"),
-                }
-            }
-            tokens.push((from, to, channel, token));
-            expected.push((to, Arrived { from, channel, header: head, payload: data.clone() }));
-            memory.push(data);
-        }
-    }
-    let reports = |&(from, to, channel, token): &(Node, Node, Channel, u64)| {
-        recorders[from as usize].records().sent.get(&(to, channel, token)).copied()
-    };
-    while recorders.iter().map(Recorder::count).sum::<usize>() < expected.len()
-        || tokens.iter().any(|token| reports(token).is_none())
-    {
-        poll_all(devices, &recorders);
-    }
-    for _ in 0..100 {
-        poll_all(devices, &recorders);
-    }
-    for (to, message) in &expected {
-        let records = recorders[*to as usize].records();
-        let same = records.arrived.iter().filter(|arrived| *arrived == message).count();
-        assert_eq!(same, 1, "part {} from {} to {to}", number_of(&message.header), message.from);
-    }
-    assert!(tokens.iter().all(|token| reports(token) == Some(1)), "reported once");
-}
-
 /// Checks that a receiver may take less than the whole of a message, and that what follows is not disturbed.
 pub fn what_is_dropped(devices: &Devices) {
     let recorders: Vec<_> =
@@ -212,7 +123,7 @@ pub fn what_is_dropped(devices: &Devices) {
         loop {
             let head = header(token, 8);
             // SAFETY: the memory stays until all of it is reported.
-            match unsafe { devices[0].start(1, channel, &head, data.as_ptr(), 50_000, u64::from(token)) } {
+            match unsafe { devices[0].start(1, channel, 0, &head, data.as_ptr(), 50_000, u64::from(token)) } {
                 Ok(()) => break,
                 Err(Refusal::Full) => _ = poll_all(devices, &recorders),
                 Err(lost) => panic!("{lost}"),
@@ -245,7 +156,8 @@ pub fn what_is_dropped(devices: &Devices) {
         loop {
             let token = 100 + u64::from(number);
             // SAFETY: `data` is longer than what is sent, and lives until both devices are done.
-            match unsafe { devices[0].start(1, channel, &header(number, 8), data.as_ptr(), 50_000, token) } {
+            match unsafe { devices[0].start(1, channel, 0, &header(number, 8), data.as_ptr(), 50_000, token) }
+            {
                 Ok(()) => break,
                 Err(_) => _ = (devices[0].poll(&recorders[0]), devices[1].poll(&hasty)),
             }

@@ -7,6 +7,7 @@
 //! - `messages`: what is sent arrives once, whole and in order, whatever its length and however it is taken.
 //! - `pressure`: devices hold a bounded number of bytes, whoever sends.
 //! - `rest`: sleep, waking, and what a device says of what rests in it. `loss`: connections that break.
+//! - `tuning`: what only some devices do.
 //! - `recorder`: a handler that keeps what arrives, and what the functions share.
 
 mod loss;
@@ -14,11 +15,13 @@ mod messages;
 mod pressure;
 mod recorder;
 mod rest;
+mod tuning;
 
 pub use loss::loss;
-pub use messages::{long_messages, parts, remote_read, several_at_once, short_messages, what_is_dropped};
+pub use messages::{long_messages, remote_read, short_messages, what_is_dropped};
 pub use pressure::{back_pressure, handlers_that_send, senders_side_by_side};
 pub use rest::{rest_and_traffic, sleep_and_arrivals, sleep_and_wake};
+pub use tuning::{answers, parts, several_at_once};
 
 use crate::{Channel, Device, MAX_HEADER, Node};
 
@@ -31,10 +34,8 @@ pub fn suite(make: impl Fn(u32) -> Vec<Box<dyn Device>>) {
     for nodes in [2, 3, 5] {
         short_messages(&make(nodes));
     }
-    several_at_once(&make(2));
     long_messages(&make(2));
     long_messages(&make(3));
-    parts(&make(3));
     what_is_dropped(&make(2));
     back_pressure(&make(2));
     handlers_that_send(&make(2));
@@ -44,6 +45,10 @@ pub fn suite(make: impl Fn(u32) -> Vec<Box<dyn Device>>) {
     sleep_and_arrivals(&make(2));
     sleep_and_wake(&make(2));
     rest_and_traffic(&make(3));
+    several_at_once(&make(2));
+    parts(&make(3));
+    answers(&make(2));
+    answers(&make(3));
 }
 
 type Devices = [Box<dyn Device>];

@@ -101,7 +101,7 @@ pub fn rest_and_traffic(devices: &Devices) {
             } else {
                 let bytes = random.below(data.len() as u64);
                 // SAFETY: the memory stays until the end, when all that was started has arrived.
-                unsafe { device.start(to, channel, &head, data.as_ptr(), bytes, u64::from(number)) }
+                unsafe { device.start(to, channel, 0, &head, data.as_ptr(), bytes, u64::from(number)) }
             };
             sent += usize::from(accepted.is_ok());
         }

@@ -2,10 +2,7 @@
 #![allow(unsafe_code)] // Passes memory by address, as the interface does.
 
 use super::{NOBODY, Routes};
-use crate::{
-    Arriving, Capabilities, Channel, Commons, Device, Handler, Leaving, Node, Outbound, Placement, Refusal,
-    Traffic,
-};
+use crate::{Arriving, Capabilities, Channel, Device, Handler, Node, Placement, Refusal};
 use core::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -30,44 +27,17 @@ impl Device for Routes {
         }
     }
 
-    fn answer(&self, to: Node, channel: Channel, header: &[u8], payload: &[u8]) -> bool {
-        self.way(to).is_ok_and(|(device, number)| device.answer(number, channel, header, payload))
-    }
-
     #[inline]
     fn send(&self, to: Node, channel: Channel, header: &[u8], payload: &[u8]) -> Result<(), Refusal> {
         let (device, number) = self.way(to)?;
         device.send(number, channel, header, payload)
     }
 
-    fn send_all(&self, to: Node, channel: Channel, messages: &[Leaving<'_>]) -> Result<usize, Refusal> {
-        let (device, number) = self.way(to)?;
-        device.send_all(number, channel, messages)
-    }
-
     unsafe fn start(
         &self,
         to: Node,
         channel: Channel,
-        header: &[u8],
-        address: *const u8,
-        bytes: u64,
-        token: u64,
-    ) -> Result<(), Refusal> {
-        let (device, number) = self.way(to)?;
-        // SAFETY: the caller's promise.
-        unsafe { device.start(number, channel, header, address, bytes, token) }
-    }
-
-    fn ways(&self, peer: Node) -> u32 {
-        self.way(peer).map_or(1, |(device, number)| device.ways(number))
-    }
-
-    unsafe fn start_part(
-        &self,
         part: u32,
-        to: Node,
-        channel: Channel,
         header: &[u8],
         address: *const u8,
         bytes: u64,
@@ -75,7 +45,7 @@ impl Device for Routes {
     ) -> Result<(), Refusal> {
         let (device, number) = self.way(to)?;
         // SAFETY: the caller's promise.
-        unsafe { device.start_part(part, number, channel, header, address, bytes, token) }
+        unsafe { device.start(number, channel, part, header, address, bytes, token) }
     }
 
     unsafe fn read(&self, peer: Node, address: u64, target: *mut u8, bytes: u64) -> Result<(), Refusal> {
@@ -94,11 +64,6 @@ impl Device for Routes {
         self.poll_more(handler) | polled
     }
 
-    #[inline]
-    fn has_arrived(&self) -> bool {
-        self.opened.load(Ordering::Relaxed) != 0 || self.first.has_arrived()
-    }
-
     fn sleep(&self, limit: Duration, is_idle: &dyn Fn() -> bool) {
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         if self.has_pause.load(Ordering::SeqCst) {
@@ -112,23 +77,6 @@ impl Device for Routes {
         self.first.wake();
     }
 
-    fn rest(&self) -> Option<Traffic> {
-        let mut all = self.first.rest()?;
-        for branch in self.more.iter().filter(|branch| !branch.is_forgotten()) {
-            // Nobody sees what comes on a device that is not open.
-            let device = branch.is_open.load(Ordering::Acquire).then(|| branch.device.lend())??;
-            let one = device.rest()?;
-            all = Traffic { sent: all.sent + one.sent, received: all.received + one.received };
-        }
-        Some(all)
-    }
-
-    fn outbound(&self) -> Outbound {
-        let mut outbound = Outbound::default();
-        self.all().for_each(|device| outbound.add_all(device.outbound()));
-        outbound
-    }
-
     fn leave(&self) {
         self.has_ended.store(true, Ordering::Release);
         self.call_keepers();
@@ -136,45 +84,6 @@ impl Device for Routes {
             device.leave();
             device.wake();
         }
-    }
-
-    fn commons(&self, owner: Node) -> Option<Commons> {
-        // Who joined later shares memory with some of a communicator's processes only.
-        let first = &*self.first;
-        if owner == self.node {
-            return first.commons(first.node());
-        }
-        let is_first = owner < self.plain || self.is_way(0, owner);
-        let (_, number) = self.way(owner).ok().filter(|_| is_first)?;
-        first.commons(number)
-    }
-
-    fn nudge(&self, peer: Node) {
-        if let Ok((device, number)) = self.way(peer) {
-            device.nudge(number);
-        }
-    }
-
-    #[inline]
-    fn is_streaming(&self) -> bool {
-        // Who has nothing to do sleeps in the first device.
-        self.first.is_streaming()
-    }
-
-    fn polls(&self) -> Option<u32> {
-        self.first.polls()
-    }
-
-    fn wants_poll(&self) -> bool {
-        self.first.wants_poll()
-    }
-
-    fn is_crowded(&self) -> bool {
-        self.all().any(|device| device.is_crowded())
-    }
-
-    fn asks_kernel(&self) -> bool {
-        self.all().any(|device| device.asks_kernel())
     }
 }
 
@@ -189,7 +98,7 @@ impl Routes {
     }
 
     /// Tells whether a device that has its own numbers is the way to a node process.
-    fn is_way(&self, device: usize, node: Node) -> bool {
+    pub(super) fn is_way(&self, device: usize, node: Node) -> bool {
         let place = node.checked_sub(self.plain);
         place.and_then(|place| self.ways.get(place as usize)).is_some_and(|way| way.device == device)
     }

@@ -8,7 +8,7 @@
 //! processes before they hear of them. A node process that ends stays a number; a device that was added goes, and its memory
 //! with it, when all that it reaches are forgotten ([`Routes::forget`]).
 //!
-//! - `branch`: a device that is not the first, which may come and go. `device`: what [`Routes`] does as a device.
+//! - `branch`: a device that is not the first, which may come and go. `device`, `tuning`: what [`Routes`] does as a device.
 //! - `keeper`: threads that sleep in devices.
 //!
 //! # Sleep
@@ -21,6 +21,7 @@ mod device;
 mod keeper;
 #[cfg(test)]
 mod tests;
+mod tuning;
 
 use crate::{Device, Node, Refusal};
 use branch::{Branch, Lent, Slot};

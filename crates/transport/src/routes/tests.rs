@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::simulator::{Conditions, Network};
-use crate::{Arriving, Capabilities, Channel, Handler, Placement};
+use crate::{Arriving, Capabilities, Channel, Handler, Placement, Tuning};
 use crate::{Nobody, Nodes, Places, conformance};
 use std::ops::Deref;
 use std::sync::PoisonError;
@@ -11,6 +11,8 @@ use std::time::Duration;
 
 /// A device, and something that goes with it.
 struct With<D, T>(D, T);
+
+impl<D: Deref<Target: Device> + Send + Sync, T: Send + Sync> Tuning for With<D, T> {}
 
 impl<D: Deref<Target: Device> + Send + Sync, T: Send + Sync> Device for With<D, T> {
     fn name(&self) -> &'static str {
@@ -32,13 +34,14 @@ impl<D: Deref<Target: Device> + Send + Sync, T: Send + Sync> Device for With<D, 
         &self,
         to: Node,
         channel: Channel,
+        part: u32,
         header: &[u8],
         address: *const u8,
         bytes: u64,
         token: u64,
     ) -> Result<(), Refusal> {
         // SAFETY: the caller's promise.
-        unsafe { self.0.start(to, channel, header, address, bytes, token) }
+        unsafe { self.0.start(to, channel, part, header, address, bytes, token) }
     }
     unsafe fn read(&self, peer: Node, address: u64, target: *mut u8, bytes: u64) -> Result<(), Refusal> {
         // SAFETY: the caller's promise.
@@ -52,6 +55,9 @@ impl<D: Deref<Target: Device> + Send + Sync, T: Send + Sync> Device for With<D, 
     }
     fn wake(&self) {
         self.0.wake();
+    }
+    fn leave(&self) {
+        self.0.leave();
     }
 }
 

@@ -19,8 +19,8 @@ pub struct Conditions {
     pub refused_percent: u64,
     /// A process that gets something only in one of so many polls.
     pub slow: Option<(Node, u64)>,
-    /// Over how many flows parts of a long message go, at most [`WAYS`].
-    pub ways: u32,
+    /// Over how many flows parts of a long message go, at most [`PARTS`].
+    pub parts: u32,
 }
 
 impl Conditions {
@@ -34,7 +34,7 @@ impl Conditions {
             delay: 0,
             refused_percent: 0,
             slow: None,
-            ways: 1,
+            parts: 1,
         }
     }
 
@@ -50,7 +50,7 @@ impl Conditions {
             refused_percent: [0, 0, 10, 50][random.below(4) as usize],
             slow: (random.below(3) == 0)
                 .then(|| (random.below(u64::from(nodes)) as Node, 1 + random.below(20))),
-            ways: 1 + random.below(WAYS.into()) as u32,
+            parts: 1 + random.below(PARTS.into()) as u32,
         }
     }
 }
@@ -75,4 +75,4 @@ impl Random {
 }
 
 /// How many flows there are for parts of long messages on a channel between two processes at most, that of all others included.
-pub const WAYS: u32 = 3;
+pub const PARTS: u32 = 3;

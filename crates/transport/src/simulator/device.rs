@@ -3,7 +3,7 @@
 
 use super::world::{Body, Packet, Way, World};
 use super::{Conditions, Inner};
-use crate::{Capabilities, Channel, Device, Handler, MOST_ANSWER, Node, Outbound, Refusal, Traffic};
+use crate::{Capabilities, Channel, Device, Handler, MOST_ANSWER, Node, Outbound, Refusal, Traffic, Tuning};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -44,41 +44,17 @@ impl Device for Simulated {
         self.inner.enqueue(self.way(to, channel), header, Body::Copied(payload.into()))
     }
 
-    /// Takes some, by their length.
-    fn answer(&self, to: Node, channel: Channel, header: &[u8], payload: &[u8]) -> bool {
-        let body = || Body::Copied(payload.into());
-        payload.len() <= MOST_ANSWER
-            && payload.len().is_multiple_of(3)
-            && self.inner.enqueue(self.way(to, channel), header, body()).is_ok()
-    }
-
     unsafe fn start(
         &self,
         to: Node,
         channel: Channel,
-        header: &[u8],
-        address: *const u8,
-        bytes: u64,
-        token: u64,
-    ) -> Result<(), Refusal> {
-        self.inner.enqueue(self.way(to, channel), header, Body::Started { address, bytes, token })
-    }
-
-    fn ways(&self, _peer: Node) -> u32 {
-        self.inner.conditions.ways
-    }
-
-    unsafe fn start_part(
-        &self,
         part: u32,
-        to: Node,
-        channel: Channel,
         header: &[u8],
         address: *const u8,
         bytes: u64,
         token: u64,
     ) -> Result<(), Refusal> {
-        let way = Way { part: part % self.inner.conditions.ways, ..self.way(to, channel) };
+        let way = Way { part: part % self.inner.conditions.parts, ..self.way(to, channel) };
         self.inner.enqueue(way, header, Body::Started { address, bytes, token })
     }
 
@@ -124,6 +100,24 @@ impl Device for Simulated {
         self.inner.stir(&mut self.inner.world(), self.node);
     }
 
+    fn leave(&self) {
+        self.inner.world().left[self.node as usize] = true;
+    }
+}
+
+impl Tuning for Simulated {
+    /// Takes some, by their length.
+    fn answer(&self, to: Node, channel: Channel, header: &[u8], payload: &[u8]) -> bool {
+        let body = || Body::Copied(payload.into());
+        payload.len() <= MOST_ANSWER
+            && payload.len().is_multiple_of(3)
+            && self.inner.enqueue(self.way(to, channel), header, body()).is_ok()
+    }
+
+    fn parts(&self, _peer: Node) -> u32 {
+        self.inner.conditions.parts
+    }
+
     fn rest(&self) -> Option<Traffic> {
         let (inner, node) = (&*self.inner, self.node);
         let world = inner.world();
@@ -153,10 +147,6 @@ impl Device for Simulated {
             }
         }
         Some(traffic)
-    }
-
-    fn leave(&self) {
-        self.inner.world().left[self.node as usize] = true;
     }
 
     fn outbound(&self) -> Outbound {

@@ -1,7 +1,7 @@
 //! A network in memory, driven by a seed: for tests of everything above a device.
 //!
 //! Every device of a [`Network`] is a [`Device`]. Messages wait in flows, one per channel and ordered pair of node
-//! processes, and further ones for parts of long messages ([`Device::start_part`]). A poll is a *step*: the network's clock goes on by one, and the polling process gets a few of the messages
+//! processes, and further ones for parts of long messages ([`Device::start`]). A poll is a *step*: the network's clock goes on by one, and the polling process gets a few of the messages
 //! that are due to it, of flows chosen by the seed. So messages of a flow stay in order, and nothing else does. A flow
 //! holds a bounded number of bytes; beyond it, and at random, a message is refused. Long messages arrive piece by piece.
 //! Without threads everything a network does follows from its seed and from the calls made to it; with threads (each
@@ -15,7 +15,7 @@ mod conditions;
 mod device;
 mod world;
 
-pub use conditions::{Conditions, Random, WAYS};
+pub use conditions::{Conditions, PARTS, Random};
 
 use crate::{Arriving, Channel, Device, Handler, MAX_HEADER, Node, Placement, Refusal};
 use device::Simulated;

@@ -1,5 +1,9 @@
 //! The device: what the processes of a segment do for the layers above.
+//!
+//! `tuning`: what it does beyond what every device does.
 #![allow(unsafe_code)] // Passes memory by address, as the interface does.
+
+mod tuning;
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
@@ -8,12 +12,11 @@ use std::time::Duration;
 use weft_sync::{CachePadded, Lock};
 use weft_sys::clock;
 use weft_sys::shared::{self, Identity, Mapping};
-use weft_transport::{Capabilities, Channel, Commons, Device, Handler, MAX_HEADER, Node, Refusal, Traffic};
+use weft_transport::{Capabilities, Channel, Device, Handler, MAX_HEADER, Node, Refusal};
 
 use super::creation::{check, wrong};
 use super::cross_memory::{CrossMemory, PROBE, is_reading_cheaper, reads_probe};
 use super::incoming::{Announced, Incoming};
-use super::layout::Shape;
 use super::map::Map;
 use super::outgoing::{Blocks, Outgoing};
 use super::shared::{Area, Pair, state};
@@ -436,24 +439,11 @@ impl Device for SegmentDevice {
         Ok(())
     }
 
-    fn answer(&self, to: Node, channel: Channel, header: &[u8], payload: &[u8]) -> bool {
-        let Ok(peer) = self.checked(to, header) else { return false };
-        if !self.map.shuttles.is_here(to) {
-            return false;
-        }
-        let mut outgoing = peer.outgoing.lock();
-        if outgoing.lost || !outgoing.answer(&self.map, &self.blocks, channel, header, payload) {
-            return false;
-        }
-        drop(outgoing);
-        self.call(to);
-        true
-    }
-
     unsafe fn start(
         &self,
         to: Node,
         channel: Channel,
+        _part: u32,
         header: &[u8],
         address: *const u8,
         bytes: u64,
@@ -511,11 +501,6 @@ impl Device for SegmentDevice {
         moved
     }
 
-    #[inline]
-    fn has_arrived(&self) -> bool {
-        self.is_ready() || self.waiting_count.load(Ordering::Relaxed) != 0
-    }
-
     fn sleep(&self, limit: Duration, is_idle: &dyn Fn() -> bool) {
         let bell = &self.own.bell;
         let count = {
@@ -546,38 +531,8 @@ impl Device for SegmentDevice {
         self.call(self.map.node);
     }
 
-    fn rest(&self) -> Option<Traffic> {
-        // Nobody delivers while this is held.
-        let incoming = self.incoming.try_lock()?;
-        let rests = incoming.rests() && !self.is_ready() && self.waiting_count.load(Ordering::SeqCst) == 0;
-        // What was sent is in the receiver's memory, who sees it: nothing is ever on its way elsewhere.
-        let count = incoming.delivered();
-        rests.then_some(Traffic { sent: count, received: count })
-    }
-
     fn leave(&self) {
         let (from, to) = (state::PRESENT, state::GONE);
         let _ = self.own.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed);
-    }
-
-    fn commons(&self, owner: Node) -> Option<Commons> {
-        let Shape { nodes, commons, .. } = self.map.shape;
-        (owner < nodes && commons > 0).then(|| self.map.commons(owner))
-    }
-
-    fn nudge(&self, peer: Node) {
-        if peer < self.map.shape.nodes && peer != self.map.node {
-            self.call(peer);
-        }
-    }
-
-    /// The thread that polls where no rank does would get in the way: if it loses its core while it holds what ranks need, they
-    /// wait until it has one again, mostly 4 ms.
-    fn polls(&self) -> Option<u32> {
-        Some(self.polls.load(Ordering::Relaxed))
-    }
-
-    fn is_crowded(&self) -> bool {
-        self.crowded
     }
 }
