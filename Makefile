@@ -52,7 +52,7 @@ test:
 
 # The whole of each suite, where `test` runs a part.
 test-all:
-	@.ci/setup $(TEST_TOOLS)
+	@.ci/setup $(TEST_TOOLS) flang-new-19:flang-19
 	tests/run --build --all
 
 test-apps:

@@ -1,5 +1,6 @@
 """Programs that are compiled for tests, and what comments in them say."""
 import re
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -30,6 +31,12 @@ def compile_into(program, compiler, *words, needs=()):
         return f"does not compile: {tail(result.out)}"
     stamp.write_text(text)
     return None
+
+
+def flang():
+    """Returns the name of the newest flang on this machine, or None."""
+    names = ["flang-new", "flang", *(f"{name}-{version}" for version in range(30, 15, -1) for name in ("flang", "flang-new"))]
+    return next((name for name in names if shutil.which(name)), None)
 
 
 class Workshop:

@@ -12,6 +12,9 @@ module weft_mpi_types
   integer, parameter :: MPI_SOURCE = 1
   integer, parameter :: MPI_TAG = 2
   integer, parameter :: MPI_ERROR = 3
+  ! Names that programs may give to variables of their own.
+  intrinsic :: abs, kind, max, merge, transfer
+  private :: abs, kind, max, merge, transfer
   ! An INTEGER has 4 bytes for MPI, and .TRUE. is 1. If there is an error in the next lines, compile without
   ! options that change the size of INTEGER, or the values of LOGICAL.
   integer, parameter, private :: integer_has_4_bytes = 1 / max(0, 1 - abs(kind(0) - 4))
@@ -256,56 +259,96 @@ module weft_mpi_sizeof
   end interface
 contains
   subroutine of_integer1(x, size, ierror)
+#ifdef __flang__
+    integer(kind=1), intent(in) :: x
+    !DIR$ IGNORE_TKR(R) x
+#else
     integer(kind=1), dimension(..), intent(in) :: x
+#endif
     integer, intent(out) :: size
     integer, optional, intent(out) :: ierror
     size = 1
     if (present(ierror)) ierror = 0
   end subroutine of_integer1
   subroutine of_logical1(x, size, ierror)
+#ifdef __flang__
+    logical(kind=1), intent(in) :: x
+    !DIR$ IGNORE_TKR(R) x
+#else
     logical(kind=1), dimension(..), intent(in) :: x
+#endif
     integer, intent(out) :: size
     integer, optional, intent(out) :: ierror
     size = 1
     if (present(ierror)) ierror = 0
   end subroutine of_logical1
   subroutine of_integer2(x, size, ierror)
+#ifdef __flang__
+    integer(kind=2), intent(in) :: x
+    !DIR$ IGNORE_TKR(R) x
+#else
     integer(kind=2), dimension(..), intent(in) :: x
+#endif
     integer, intent(out) :: size
     integer, optional, intent(out) :: ierror
     size = 2
     if (present(ierror)) ierror = 0
   end subroutine of_integer2
   subroutine of_logical2(x, size, ierror)
+#ifdef __flang__
+    logical(kind=2), intent(in) :: x
+    !DIR$ IGNORE_TKR(R) x
+#else
     logical(kind=2), dimension(..), intent(in) :: x
+#endif
     integer, intent(out) :: size
     integer, optional, intent(out) :: ierror
     size = 2
     if (present(ierror)) ierror = 0
   end subroutine of_logical2
   subroutine of_integer4(x, size, ierror)
+#ifdef __flang__
+    integer(kind=4), intent(in) :: x
+    !DIR$ IGNORE_TKR(R) x
+#else
     integer(kind=4), dimension(..), intent(in) :: x
+#endif
     integer, intent(out) :: size
     integer, optional, intent(out) :: ierror
     size = 4
     if (present(ierror)) ierror = 0
   end subroutine of_integer4
   subroutine of_logical4(x, size, ierror)
+#ifdef __flang__
+    logical(kind=4), intent(in) :: x
+    !DIR$ IGNORE_TKR(R) x
+#else
     logical(kind=4), dimension(..), intent(in) :: x
+#endif
     integer, intent(out) :: size
     integer, optional, intent(out) :: ierror
     size = 4
     if (present(ierror)) ierror = 0
   end subroutine of_logical4
   subroutine of_integer8(x, size, ierror)
+#ifdef __flang__
+    integer(kind=8), intent(in) :: x
+    !DIR$ IGNORE_TKR(R) x
+#else
     integer(kind=8), dimension(..), intent(in) :: x
+#endif
     integer, intent(out) :: size
     integer, optional, intent(out) :: ierror
     size = 8
     if (present(ierror)) ierror = 0
   end subroutine of_integer8
   subroutine of_logical8(x, size, ierror)
+#ifdef __flang__
+    logical(kind=8), intent(in) :: x
+    !DIR$ IGNORE_TKR(R) x
+#else
     logical(kind=8), dimension(..), intent(in) :: x
+#endif
     integer, intent(out) :: size
     integer, optional, intent(out) :: ierror
     size = 8
@@ -313,7 +356,12 @@ contains
   end subroutine of_logical8
 #ifdef WEFT_WIDE
   subroutine of_integer16(x, size, ierror)
+#ifdef __flang__
+    integer(kind=16), intent(in) :: x
+    !DIR$ IGNORE_TKR(R) x
+#else
     integer(kind=16), dimension(..), intent(in) :: x
+#endif
     integer, intent(out) :: size
     integer, optional, intent(out) :: ierror
     size = 16
@@ -322,7 +370,12 @@ contains
 #endif
 #ifdef WEFT_WIDE
   subroutine of_logical16(x, size, ierror)
+#ifdef __flang__
+    logical(kind=16), intent(in) :: x
+    !DIR$ IGNORE_TKR(R) x
+#else
     logical(kind=16), dimension(..), intent(in) :: x
+#endif
     integer, intent(out) :: size
     integer, optional, intent(out) :: ierror
     size = 16
@@ -330,28 +383,48 @@ contains
   end subroutine of_logical16
 #endif
   subroutine of_real4(x, size, ierror)
+#ifdef __flang__
+    real(kind=4), intent(in) :: x
+    !DIR$ IGNORE_TKR(R) x
+#else
     real(kind=4), dimension(..), intent(in) :: x
+#endif
     integer, intent(out) :: size
     integer, optional, intent(out) :: ierror
     size = 4
     if (present(ierror)) ierror = 0
   end subroutine of_real4
   subroutine of_complex4(x, size, ierror)
+#ifdef __flang__
+    complex(kind=4), intent(in) :: x
+    !DIR$ IGNORE_TKR(R) x
+#else
     complex(kind=4), dimension(..), intent(in) :: x
+#endif
     integer, intent(out) :: size
     integer, optional, intent(out) :: ierror
     size = 8
     if (present(ierror)) ierror = 0
   end subroutine of_complex4
   subroutine of_real8(x, size, ierror)
+#ifdef __flang__
+    real(kind=8), intent(in) :: x
+    !DIR$ IGNORE_TKR(R) x
+#else
     real(kind=8), dimension(..), intent(in) :: x
+#endif
     integer, intent(out) :: size
     integer, optional, intent(out) :: ierror
     size = 8
     if (present(ierror)) ierror = 0
   end subroutine of_real8
   subroutine of_complex8(x, size, ierror)
+#ifdef __flang__
+    complex(kind=8), intent(in) :: x
+    !DIR$ IGNORE_TKR(R) x
+#else
     complex(kind=8), dimension(..), intent(in) :: x
+#endif
     integer, intent(out) :: size
     integer, optional, intent(out) :: ierror
     size = 16
@@ -359,7 +432,12 @@ contains
   end subroutine of_complex8
 #ifdef WEFT_WIDE
   subroutine of_real10(x, size, ierror)
+#ifdef __flang__
+    real(kind=10), intent(in) :: x
+    !DIR$ IGNORE_TKR(R) x
+#else
     real(kind=10), dimension(..), intent(in) :: x
+#endif
     integer, intent(out) :: size
     integer, optional, intent(out) :: ierror
     size = 16
@@ -368,7 +446,12 @@ contains
 #endif
 #ifdef WEFT_WIDE
   subroutine of_complex10(x, size, ierror)
+#ifdef __flang__
+    complex(kind=10), intent(in) :: x
+    !DIR$ IGNORE_TKR(R) x
+#else
     complex(kind=10), dimension(..), intent(in) :: x
+#endif
     integer, intent(out) :: size
     integer, optional, intent(out) :: ierror
     size = 32
@@ -377,7 +460,12 @@ contains
 #endif
 #ifdef WEFT_WIDE
   subroutine of_real16(x, size, ierror)
+#ifdef __flang__
+    real(kind=16), intent(in) :: x
+    !DIR$ IGNORE_TKR(R) x
+#else
     real(kind=16), dimension(..), intent(in) :: x
+#endif
     integer, intent(out) :: size
     integer, optional, intent(out) :: ierror
     size = 16
@@ -386,7 +474,12 @@ contains
 #endif
 #ifdef WEFT_WIDE
   subroutine of_complex16(x, size, ierror)
+#ifdef __flang__
+    complex(kind=16), intent(in) :: x
+    !DIR$ IGNORE_TKR(R) x
+#else
     complex(kind=16), dimension(..), intent(in) :: x
+#endif
     integer, intent(out) :: size
     integer, optional, intent(out) :: ierror
     size = 32
@@ -394,7 +487,12 @@ contains
   end subroutine of_complex16
 #endif
   subroutine of_character(x, size, ierror)
+#ifdef __flang__
+    character(len=*), intent(in) :: x
+    !DIR$ IGNORE_TKR(R) x
+#else
     character(len=*), dimension(..), intent(in) :: x
+#endif
     integer, intent(out) :: size
     integer, optional, intent(out) :: ierror
     size = len(x)

@@ -422,21 +422,22 @@ module mpi_f08
   external :: MPI_NULL_COPY_FN
   external :: MPI_NULL_DELETE_FN
   interface MPI_F_sync_reg
-    subroutine MPI_F_sync_reg_f08ts(buf)
+    subroutine MPI_F_sync_reg_f08ts(buf) bind(c, name="weft_call_mpi_f_sync_reg_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: buf
     end subroutine MPI_F_sync_reg_f08ts
   end interface
   interface PMPI_F_sync_reg
-    subroutine PMPI_F_sync_reg_f08ts(buf)
+    subroutine PMPI_F_sync_reg_f08ts(buf) bind(c, name="weft_mpi_f_sync_reg_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: buf
     end subroutine PMPI_F_sync_reg_f08ts
   end interface
   interface MPI_Bsend
-    subroutine MPI_Bsend_f08ts(buf, count, datatype, dest, tag, comm, ierror)
+    subroutine MPI_Bsend_f08ts(buf, count, datatype, dest, tag, comm, ierror) bind(c, &
+        name="weft_call_mpi_bsend_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: buf
@@ -447,7 +448,8 @@ module mpi_f08
       type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Bsend_f08ts
-    subroutine MPI_Bsend_c_f08ts(buf, count, datatype, dest, tag, comm, ierror)
+    subroutine MPI_Bsend_c_f08ts(buf, count, datatype, dest, tag, comm, ierror) bind(c, &
+        name="weft_call_mpi_bsend_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: buf
@@ -460,7 +462,8 @@ module mpi_f08
     end subroutine MPI_Bsend_c_f08ts
   end interface
   interface PMPI_Bsend
-    subroutine PMPI_Bsend_f08ts(buf, count, datatype, dest, tag, comm, ierror)
+    subroutine PMPI_Bsend_f08ts(buf, count, datatype, dest, tag, comm, ierror) bind(c, &
+        name="weft_mpi_bsend_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: buf
@@ -471,7 +474,8 @@ module mpi_f08
       type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Bsend_f08ts
-    subroutine PMPI_Bsend_c_f08ts(buf, count, datatype, dest, tag, comm, ierror)
+    subroutine PMPI_Bsend_c_f08ts(buf, count, datatype, dest, tag, comm, ierror) bind(c, &
+        name="weft_mpi_bsend_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: buf
@@ -484,7 +488,8 @@ module mpi_f08
     end subroutine PMPI_Bsend_c_f08ts
   end interface
   interface MPI_Bsend_init
-    subroutine MPI_Bsend_init_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine MPI_Bsend_init_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_call_mpi_bsend_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -496,7 +501,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Bsend_init_f08ts
-    subroutine MPI_Bsend_init_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine MPI_Bsend_init_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_call_mpi_bsend_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -510,7 +516,8 @@ module mpi_f08
     end subroutine MPI_Bsend_init_c_f08ts
   end interface
   interface PMPI_Bsend_init
-    subroutine PMPI_Bsend_init_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine PMPI_Bsend_init_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_mpi_bsend_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -522,7 +529,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Bsend_init_f08ts
-    subroutine PMPI_Bsend_init_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine PMPI_Bsend_init_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_mpi_bsend_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -536,14 +544,15 @@ module mpi_f08
     end subroutine PMPI_Bsend_init_c_f08ts
   end interface
   interface MPI_Buffer_attach
-    subroutine MPI_Buffer_attach_f08ts(buffer, size, ierror)
+    subroutine MPI_Buffer_attach_f08ts(buffer, size, ierror) bind(c, name="weft_call_mpi_buffer_attach_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: buffer
       integer, intent(in) :: size
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Buffer_attach_f08ts
-    subroutine MPI_Buffer_attach_c_f08ts(buffer, size, ierror)
+    subroutine MPI_Buffer_attach_c_f08ts(buffer, size, ierror) bind(c, &
+        name="weft_call_mpi_buffer_attach_c_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: buffer
@@ -552,14 +561,14 @@ module mpi_f08
     end subroutine MPI_Buffer_attach_c_f08ts
   end interface
   interface PMPI_Buffer_attach
-    subroutine PMPI_Buffer_attach_f08ts(buffer, size, ierror)
+    subroutine PMPI_Buffer_attach_f08ts(buffer, size, ierror) bind(c, name="weft_mpi_buffer_attach_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: buffer
       integer, intent(in) :: size
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Buffer_attach_f08ts
-    subroutine PMPI_Buffer_attach_c_f08ts(buffer, size, ierror)
+    subroutine PMPI_Buffer_attach_c_f08ts(buffer, size, ierror) bind(c, name="weft_mpi_buffer_attach_c_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: buffer
@@ -650,7 +659,8 @@ module mpi_f08
     end subroutine PMPI_Cancel_f08
   end interface
   interface MPI_Comm_attach_buffer
-    subroutine MPI_Comm_attach_buffer_f08ts(comm, buffer, size, ierror)
+    subroutine MPI_Comm_attach_buffer_f08ts(comm, buffer, size, ierror) bind(c, &
+        name="weft_call_mpi_comm_attach_buffer_f08ts")
       import
       implicit none
       type(MPI_Comm), intent(in) :: comm
@@ -658,7 +668,8 @@ module mpi_f08
       integer, intent(in) :: size
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Comm_attach_buffer_f08ts
-    subroutine MPI_Comm_attach_buffer_c_f08ts(comm, buffer, size, ierror)
+    subroutine MPI_Comm_attach_buffer_c_f08ts(comm, buffer, size, ierror) bind(c, &
+        name="weft_call_mpi_comm_attach_buffer_c_f08ts")
       import
       implicit none
       type(MPI_Comm), intent(in) :: comm
@@ -668,7 +679,8 @@ module mpi_f08
     end subroutine MPI_Comm_attach_buffer_c_f08ts
   end interface
   interface PMPI_Comm_attach_buffer
-    subroutine PMPI_Comm_attach_buffer_f08ts(comm, buffer, size, ierror)
+    subroutine PMPI_Comm_attach_buffer_f08ts(comm, buffer, size, ierror) bind(c, &
+        name="weft_mpi_comm_attach_buffer_f08ts")
       import
       implicit none
       type(MPI_Comm), intent(in) :: comm
@@ -676,7 +688,8 @@ module mpi_f08
       integer, intent(in) :: size
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Comm_attach_buffer_f08ts
-    subroutine PMPI_Comm_attach_buffer_c_f08ts(comm, buffer, size, ierror)
+    subroutine PMPI_Comm_attach_buffer_c_f08ts(comm, buffer, size, ierror) bind(c, &
+        name="weft_mpi_comm_attach_buffer_c_f08ts")
       import
       implicit none
       type(MPI_Comm), intent(in) :: comm
@@ -796,7 +809,8 @@ module mpi_f08
     end subroutine PMPI_Get_count_c_f08
   end interface
   interface MPI_Ibsend
-    subroutine MPI_Ibsend_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine MPI_Ibsend_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_call_mpi_ibsend_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -808,7 +822,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Ibsend_f08ts
-    subroutine MPI_Ibsend_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine MPI_Ibsend_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_call_mpi_ibsend_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -822,7 +837,8 @@ module mpi_f08
     end subroutine MPI_Ibsend_c_f08ts
   end interface
   interface PMPI_Ibsend
-    subroutine PMPI_Ibsend_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine PMPI_Ibsend_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_mpi_ibsend_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -834,7 +850,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Ibsend_f08ts
-    subroutine PMPI_Ibsend_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine PMPI_Ibsend_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_mpi_ibsend_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -874,7 +891,8 @@ module mpi_f08
     end subroutine PMPI_Improbe_f08
   end interface
   interface MPI_Imrecv
-    subroutine MPI_Imrecv_f08ts(buf, count, datatype, message, request, ierror)
+    subroutine MPI_Imrecv_f08ts(buf, count, datatype, message, request, ierror) bind(c, &
+        name="weft_call_mpi_imrecv_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: buf
@@ -884,7 +902,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Imrecv_f08ts
-    subroutine MPI_Imrecv_c_f08ts(buf, count, datatype, message, request, ierror)
+    subroutine MPI_Imrecv_c_f08ts(buf, count, datatype, message, request, ierror) bind(c, &
+        name="weft_call_mpi_imrecv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: buf
@@ -896,7 +915,8 @@ module mpi_f08
     end subroutine MPI_Imrecv_c_f08ts
   end interface
   interface PMPI_Imrecv
-    subroutine PMPI_Imrecv_f08ts(buf, count, datatype, message, request, ierror)
+    subroutine PMPI_Imrecv_f08ts(buf, count, datatype, message, request, ierror) bind(c, &
+        name="weft_mpi_imrecv_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: buf
@@ -906,7 +926,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Imrecv_f08ts
-    subroutine PMPI_Imrecv_c_f08ts(buf, count, datatype, message, request, ierror)
+    subroutine PMPI_Imrecv_c_f08ts(buf, count, datatype, message, request, ierror) bind(c, &
+        name="weft_mpi_imrecv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: buf
@@ -942,7 +963,8 @@ module mpi_f08
     end subroutine PMPI_Iprobe_f08
   end interface
   interface MPI_Irecv
-    subroutine MPI_Irecv_f08ts(buf, count, datatype, source, tag, comm, request, ierror)
+    subroutine MPI_Irecv_f08ts(buf, count, datatype, source, tag, comm, request, ierror) bind(c, &
+        name="weft_call_mpi_irecv_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: buf
@@ -954,7 +976,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Irecv_f08ts
-    subroutine MPI_Irecv_c_f08ts(buf, count, datatype, source, tag, comm, request, ierror)
+    subroutine MPI_Irecv_c_f08ts(buf, count, datatype, source, tag, comm, request, ierror) bind(c, &
+        name="weft_call_mpi_irecv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: buf
@@ -968,7 +991,8 @@ module mpi_f08
     end subroutine MPI_Irecv_c_f08ts
   end interface
   interface PMPI_Irecv
-    subroutine PMPI_Irecv_f08ts(buf, count, datatype, source, tag, comm, request, ierror)
+    subroutine PMPI_Irecv_f08ts(buf, count, datatype, source, tag, comm, request, ierror) bind(c, &
+        name="weft_mpi_irecv_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: buf
@@ -980,7 +1004,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Irecv_f08ts
-    subroutine PMPI_Irecv_c_f08ts(buf, count, datatype, source, tag, comm, request, ierror)
+    subroutine PMPI_Irecv_c_f08ts(buf, count, datatype, source, tag, comm, request, ierror) bind(c, &
+        name="weft_mpi_irecv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: buf
@@ -994,7 +1019,8 @@ module mpi_f08
     end subroutine PMPI_Irecv_c_f08ts
   end interface
   interface MPI_Irsend
-    subroutine MPI_Irsend_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine MPI_Irsend_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_call_mpi_irsend_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -1006,7 +1032,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Irsend_f08ts
-    subroutine MPI_Irsend_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine MPI_Irsend_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_call_mpi_irsend_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -1020,7 +1047,8 @@ module mpi_f08
     end subroutine MPI_Irsend_c_f08ts
   end interface
   interface PMPI_Irsend
-    subroutine PMPI_Irsend_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine PMPI_Irsend_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_mpi_irsend_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -1032,7 +1060,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Irsend_f08ts
-    subroutine PMPI_Irsend_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine PMPI_Irsend_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_mpi_irsend_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -1046,7 +1075,8 @@ module mpi_f08
     end subroutine PMPI_Irsend_c_f08ts
   end interface
   interface MPI_Isend
-    subroutine MPI_Isend_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine MPI_Isend_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_call_mpi_isend_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -1058,7 +1088,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Isend_f08ts
-    subroutine MPI_Isend_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine MPI_Isend_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_call_mpi_isend_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -1072,7 +1103,8 @@ module mpi_f08
     end subroutine MPI_Isend_c_f08ts
   end interface
   interface PMPI_Isend
-    subroutine PMPI_Isend_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine PMPI_Isend_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_mpi_isend_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -1084,7 +1116,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Isend_f08ts
-    subroutine PMPI_Isend_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine PMPI_Isend_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_mpi_isend_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -1099,7 +1132,7 @@ module mpi_f08
   end interface
   interface MPI_Isendrecv
     subroutine MPI_Isendrecv_f08ts(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, &
-        source, recvtag, comm, request, ierror)
+        source, recvtag, comm, request, ierror) bind(c, name="weft_call_mpi_isendrecv_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -1117,7 +1150,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Isendrecv_f08ts
     subroutine MPI_Isendrecv_c_f08ts(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, &
-        recvtype, source, recvtag, comm, request, ierror)
+        recvtype, source, recvtag, comm, request, ierror) bind(c, name="weft_call_mpi_isendrecv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -1137,7 +1170,7 @@ module mpi_f08
   end interface
   interface PMPI_Isendrecv
     subroutine PMPI_Isendrecv_f08ts(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, &
-        recvtype, source, recvtag, comm, request, ierror)
+        recvtype, source, recvtag, comm, request, ierror) bind(c, name="weft_mpi_isendrecv_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -1155,7 +1188,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Isendrecv_f08ts
     subroutine PMPI_Isendrecv_c_f08ts(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, &
-        recvtype, source, recvtag, comm, request, ierror)
+        recvtype, source, recvtag, comm, request, ierror) bind(c, name="weft_mpi_isendrecv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -1175,7 +1208,7 @@ module mpi_f08
   end interface
   interface MPI_Isendrecv_replace
     subroutine MPI_Isendrecv_replace_f08ts(buf, count, datatype, dest, sendtag, source, recvtag, comm, &
-        request, ierror)
+        request, ierror) bind(c, name="weft_call_mpi_isendrecv_replace_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: buf
@@ -1190,7 +1223,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Isendrecv_replace_f08ts
     subroutine MPI_Isendrecv_replace_c_f08ts(buf, count, datatype, dest, sendtag, source, recvtag, comm, &
-        request, ierror)
+        request, ierror) bind(c, name="weft_call_mpi_isendrecv_replace_c_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: buf
@@ -1207,7 +1240,7 @@ module mpi_f08
   end interface
   interface PMPI_Isendrecv_replace
     subroutine PMPI_Isendrecv_replace_f08ts(buf, count, datatype, dest, sendtag, source, recvtag, comm, &
-        request, ierror)
+        request, ierror) bind(c, name="weft_mpi_isendrecv_replace_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: buf
@@ -1222,7 +1255,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Isendrecv_replace_f08ts
     subroutine PMPI_Isendrecv_replace_c_f08ts(buf, count, datatype, dest, sendtag, source, recvtag, comm, &
-        request, ierror)
+        request, ierror) bind(c, name="weft_mpi_isendrecv_replace_c_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: buf
@@ -1238,7 +1271,8 @@ module mpi_f08
     end subroutine PMPI_Isendrecv_replace_c_f08ts
   end interface
   interface MPI_Issend
-    subroutine MPI_Issend_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine MPI_Issend_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_call_mpi_issend_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -1250,7 +1284,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Issend_f08ts
-    subroutine MPI_Issend_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine MPI_Issend_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_call_mpi_issend_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -1264,7 +1299,8 @@ module mpi_f08
     end subroutine MPI_Issend_c_f08ts
   end interface
   interface PMPI_Issend
-    subroutine PMPI_Issend_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine PMPI_Issend_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_mpi_issend_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -1276,7 +1312,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Issend_f08ts
-    subroutine PMPI_Issend_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine PMPI_Issend_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_mpi_issend_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -1314,7 +1351,8 @@ module mpi_f08
     end subroutine PMPI_Mprobe_f08
   end interface
   interface MPI_Mrecv
-    subroutine MPI_Mrecv_f08ts(buf, count, datatype, message, status, ierror)
+    subroutine MPI_Mrecv_f08ts(buf, count, datatype, message, status, ierror) bind(c, &
+        name="weft_call_mpi_mrecv_f08ts")
       import
       implicit none
       type(*), dimension(..) :: buf
@@ -1324,7 +1362,8 @@ module mpi_f08
       type(MPI_Status) :: status
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Mrecv_f08ts
-    subroutine MPI_Mrecv_c_f08ts(buf, count, datatype, message, status, ierror)
+    subroutine MPI_Mrecv_c_f08ts(buf, count, datatype, message, status, ierror) bind(c, &
+        name="weft_call_mpi_mrecv_c_f08ts")
       import
       implicit none
       type(*), dimension(..) :: buf
@@ -1336,7 +1375,8 @@ module mpi_f08
     end subroutine MPI_Mrecv_c_f08ts
   end interface
   interface PMPI_Mrecv
-    subroutine PMPI_Mrecv_f08ts(buf, count, datatype, message, status, ierror)
+    subroutine PMPI_Mrecv_f08ts(buf, count, datatype, message, status, ierror) bind(c, &
+        name="weft_mpi_mrecv_f08ts")
       import
       implicit none
       type(*), dimension(..) :: buf
@@ -1346,7 +1386,8 @@ module mpi_f08
       type(MPI_Status) :: status
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Mrecv_f08ts
-    subroutine PMPI_Mrecv_c_f08ts(buf, count, datatype, message, status, ierror)
+    subroutine PMPI_Mrecv_c_f08ts(buf, count, datatype, message, status, ierror) bind(c, &
+        name="weft_mpi_mrecv_c_f08ts")
       import
       implicit none
       type(*), dimension(..) :: buf
@@ -1380,7 +1421,8 @@ module mpi_f08
     end subroutine PMPI_Probe_f08
   end interface
   interface MPI_Recv
-    subroutine MPI_Recv_f08ts(buf, count, datatype, source, tag, comm, status, ierror)
+    subroutine MPI_Recv_f08ts(buf, count, datatype, source, tag, comm, status, ierror) bind(c, &
+        name="weft_call_mpi_recv_f08ts")
       import
       implicit none
       type(*), dimension(..) :: buf
@@ -1392,7 +1434,8 @@ module mpi_f08
       type(MPI_Status) :: status
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Recv_f08ts
-    subroutine MPI_Recv_c_f08ts(buf, count, datatype, source, tag, comm, status, ierror)
+    subroutine MPI_Recv_c_f08ts(buf, count, datatype, source, tag, comm, status, ierror) bind(c, &
+        name="weft_call_mpi_recv_c_f08ts")
       import
       implicit none
       type(*), dimension(..) :: buf
@@ -1406,7 +1449,8 @@ module mpi_f08
     end subroutine MPI_Recv_c_f08ts
   end interface
   interface PMPI_Recv
-    subroutine PMPI_Recv_f08ts(buf, count, datatype, source, tag, comm, status, ierror)
+    subroutine PMPI_Recv_f08ts(buf, count, datatype, source, tag, comm, status, ierror) bind(c, &
+        name="weft_mpi_recv_f08ts")
       import
       implicit none
       type(*), dimension(..) :: buf
@@ -1418,7 +1462,8 @@ module mpi_f08
       type(MPI_Status) :: status
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Recv_f08ts
-    subroutine PMPI_Recv_c_f08ts(buf, count, datatype, source, tag, comm, status, ierror)
+    subroutine PMPI_Recv_c_f08ts(buf, count, datatype, source, tag, comm, status, ierror) bind(c, &
+        name="weft_mpi_recv_c_f08ts")
       import
       implicit none
       type(*), dimension(..) :: buf
@@ -1432,7 +1477,8 @@ module mpi_f08
     end subroutine PMPI_Recv_c_f08ts
   end interface
   interface MPI_Recv_init
-    subroutine MPI_Recv_init_f08ts(buf, count, datatype, source, tag, comm, request, ierror)
+    subroutine MPI_Recv_init_f08ts(buf, count, datatype, source, tag, comm, request, ierror) bind(c, &
+        name="weft_call_mpi_recv_init_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: buf
@@ -1444,7 +1490,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Recv_init_f08ts
-    subroutine MPI_Recv_init_c_f08ts(buf, count, datatype, source, tag, comm, request, ierror)
+    subroutine MPI_Recv_init_c_f08ts(buf, count, datatype, source, tag, comm, request, ierror) bind(c, &
+        name="weft_call_mpi_recv_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: buf
@@ -1458,7 +1505,8 @@ module mpi_f08
     end subroutine MPI_Recv_init_c_f08ts
   end interface
   interface PMPI_Recv_init
-    subroutine PMPI_Recv_init_f08ts(buf, count, datatype, source, tag, comm, request, ierror)
+    subroutine PMPI_Recv_init_f08ts(buf, count, datatype, source, tag, comm, request, ierror) bind(c, &
+        name="weft_mpi_recv_init_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: buf
@@ -1470,7 +1518,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Recv_init_f08ts
-    subroutine PMPI_Recv_init_c_f08ts(buf, count, datatype, source, tag, comm, request, ierror)
+    subroutine PMPI_Recv_init_c_f08ts(buf, count, datatype, source, tag, comm, request, ierror) bind(c, &
+        name="weft_mpi_recv_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: buf
@@ -1592,7 +1641,8 @@ module mpi_f08
     end subroutine PMPI_Request_get_status_some_f08
   end interface
   interface MPI_Rsend
-    subroutine MPI_Rsend_f08ts(buf, count, datatype, dest, tag, comm, ierror)
+    subroutine MPI_Rsend_f08ts(buf, count, datatype, dest, tag, comm, ierror) bind(c, &
+        name="weft_call_mpi_rsend_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: buf
@@ -1603,7 +1653,8 @@ module mpi_f08
       type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Rsend_f08ts
-    subroutine MPI_Rsend_c_f08ts(buf, count, datatype, dest, tag, comm, ierror)
+    subroutine MPI_Rsend_c_f08ts(buf, count, datatype, dest, tag, comm, ierror) bind(c, &
+        name="weft_call_mpi_rsend_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: buf
@@ -1616,7 +1667,8 @@ module mpi_f08
     end subroutine MPI_Rsend_c_f08ts
   end interface
   interface PMPI_Rsend
-    subroutine PMPI_Rsend_f08ts(buf, count, datatype, dest, tag, comm, ierror)
+    subroutine PMPI_Rsend_f08ts(buf, count, datatype, dest, tag, comm, ierror) bind(c, &
+        name="weft_mpi_rsend_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: buf
@@ -1627,7 +1679,8 @@ module mpi_f08
       type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Rsend_f08ts
-    subroutine PMPI_Rsend_c_f08ts(buf, count, datatype, dest, tag, comm, ierror)
+    subroutine PMPI_Rsend_c_f08ts(buf, count, datatype, dest, tag, comm, ierror) bind(c, &
+        name="weft_mpi_rsend_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: buf
@@ -1640,7 +1693,8 @@ module mpi_f08
     end subroutine PMPI_Rsend_c_f08ts
   end interface
   interface MPI_Rsend_init
-    subroutine MPI_Rsend_init_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine MPI_Rsend_init_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_call_mpi_rsend_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -1652,7 +1706,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Rsend_init_f08ts
-    subroutine MPI_Rsend_init_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine MPI_Rsend_init_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_call_mpi_rsend_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -1666,7 +1721,8 @@ module mpi_f08
     end subroutine MPI_Rsend_init_c_f08ts
   end interface
   interface PMPI_Rsend_init
-    subroutine PMPI_Rsend_init_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine PMPI_Rsend_init_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_mpi_rsend_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -1678,7 +1734,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Rsend_init_f08ts
-    subroutine PMPI_Rsend_init_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine PMPI_Rsend_init_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_mpi_rsend_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -1692,7 +1749,8 @@ module mpi_f08
     end subroutine PMPI_Rsend_init_c_f08ts
   end interface
   interface MPI_Send
-    subroutine MPI_Send_f08ts(buf, count, datatype, dest, tag, comm, ierror)
+    subroutine MPI_Send_f08ts(buf, count, datatype, dest, tag, comm, ierror) bind(c, &
+        name="weft_call_mpi_send_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: buf
@@ -1703,7 +1761,8 @@ module mpi_f08
       type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Send_f08ts
-    subroutine MPI_Send_c_f08ts(buf, count, datatype, dest, tag, comm, ierror)
+    subroutine MPI_Send_c_f08ts(buf, count, datatype, dest, tag, comm, ierror) bind(c, &
+        name="weft_call_mpi_send_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: buf
@@ -1716,7 +1775,8 @@ module mpi_f08
     end subroutine MPI_Send_c_f08ts
   end interface
   interface PMPI_Send
-    subroutine PMPI_Send_f08ts(buf, count, datatype, dest, tag, comm, ierror)
+    subroutine PMPI_Send_f08ts(buf, count, datatype, dest, tag, comm, ierror) bind(c, &
+        name="weft_mpi_send_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: buf
@@ -1727,7 +1787,8 @@ module mpi_f08
       type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Send_f08ts
-    subroutine PMPI_Send_c_f08ts(buf, count, datatype, dest, tag, comm, ierror)
+    subroutine PMPI_Send_c_f08ts(buf, count, datatype, dest, tag, comm, ierror) bind(c, &
+        name="weft_mpi_send_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: buf
@@ -1740,7 +1801,8 @@ module mpi_f08
     end subroutine PMPI_Send_c_f08ts
   end interface
   interface MPI_Send_init
-    subroutine MPI_Send_init_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine MPI_Send_init_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_call_mpi_send_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -1752,7 +1814,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Send_init_f08ts
-    subroutine MPI_Send_init_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine MPI_Send_init_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_call_mpi_send_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -1766,7 +1829,8 @@ module mpi_f08
     end subroutine MPI_Send_init_c_f08ts
   end interface
   interface PMPI_Send_init
-    subroutine PMPI_Send_init_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine PMPI_Send_init_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_mpi_send_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -1778,7 +1842,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Send_init_f08ts
-    subroutine PMPI_Send_init_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine PMPI_Send_init_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_mpi_send_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -1793,7 +1858,7 @@ module mpi_f08
   end interface
   interface MPI_Sendrecv
     subroutine MPI_Sendrecv_f08ts(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, &
-        source, recvtag, comm, status, ierror)
+        source, recvtag, comm, status, ierror) bind(c, name="weft_call_mpi_sendrecv_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -1811,7 +1876,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Sendrecv_f08ts
     subroutine MPI_Sendrecv_c_f08ts(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, &
-        recvtype, source, recvtag, comm, status, ierror)
+        recvtype, source, recvtag, comm, status, ierror) bind(c, name="weft_call_mpi_sendrecv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -1831,7 +1896,7 @@ module mpi_f08
   end interface
   interface PMPI_Sendrecv
     subroutine PMPI_Sendrecv_f08ts(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, &
-        source, recvtag, comm, status, ierror)
+        source, recvtag, comm, status, ierror) bind(c, name="weft_mpi_sendrecv_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -1849,7 +1914,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Sendrecv_f08ts
     subroutine PMPI_Sendrecv_c_f08ts(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, &
-        recvtype, source, recvtag, comm, status, ierror)
+        recvtype, source, recvtag, comm, status, ierror) bind(c, name="weft_mpi_sendrecv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -1869,7 +1934,7 @@ module mpi_f08
   end interface
   interface MPI_Sendrecv_replace
     subroutine MPI_Sendrecv_replace_f08ts(buf, count, datatype, dest, sendtag, source, recvtag, comm, status, &
-        ierror)
+        ierror) bind(c, name="weft_call_mpi_sendrecv_replace_f08ts")
       import
       implicit none
       type(*), dimension(..) :: buf
@@ -1884,7 +1949,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Sendrecv_replace_f08ts
     subroutine MPI_Sendrecv_replace_c_f08ts(buf, count, datatype, dest, sendtag, source, recvtag, comm, &
-        status, ierror)
+        status, ierror) bind(c, name="weft_call_mpi_sendrecv_replace_c_f08ts")
       import
       implicit none
       type(*), dimension(..) :: buf
@@ -1901,7 +1966,7 @@ module mpi_f08
   end interface
   interface PMPI_Sendrecv_replace
     subroutine PMPI_Sendrecv_replace_f08ts(buf, count, datatype, dest, sendtag, source, recvtag, comm, &
-        status, ierror)
+        status, ierror) bind(c, name="weft_mpi_sendrecv_replace_f08ts")
       import
       implicit none
       type(*), dimension(..) :: buf
@@ -1916,7 +1981,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Sendrecv_replace_f08ts
     subroutine PMPI_Sendrecv_replace_c_f08ts(buf, count, datatype, dest, sendtag, source, recvtag, comm, &
-        status, ierror)
+        status, ierror) bind(c, name="weft_mpi_sendrecv_replace_c_f08ts")
       import
       implicit none
       type(*), dimension(..) :: buf
@@ -1932,7 +1997,8 @@ module mpi_f08
     end subroutine PMPI_Sendrecv_replace_c_f08ts
   end interface
   interface MPI_Session_attach_buffer
-    subroutine MPI_Session_attach_buffer_f08ts(session, buffer, size, ierror)
+    subroutine MPI_Session_attach_buffer_f08ts(session, buffer, size, ierror) bind(c, &
+        name="weft_call_mpi_session_attach_buffer_f08ts")
       import
       implicit none
       type(MPI_Session), intent(in) :: session
@@ -1940,7 +2006,8 @@ module mpi_f08
       integer, intent(in) :: size
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Session_attach_buffer_f08ts
-    subroutine MPI_Session_attach_buffer_c_f08ts(session, buffer, size, ierror)
+    subroutine MPI_Session_attach_buffer_c_f08ts(session, buffer, size, ierror) bind(c, &
+        name="weft_call_mpi_session_attach_buffer_c_f08ts")
       import
       implicit none
       type(MPI_Session), intent(in) :: session
@@ -1950,7 +2017,8 @@ module mpi_f08
     end subroutine MPI_Session_attach_buffer_c_f08ts
   end interface
   interface PMPI_Session_attach_buffer
-    subroutine PMPI_Session_attach_buffer_f08ts(session, buffer, size, ierror)
+    subroutine PMPI_Session_attach_buffer_f08ts(session, buffer, size, ierror) bind(c, &
+        name="weft_mpi_session_attach_buffer_f08ts")
       import
       implicit none
       type(MPI_Session), intent(in) :: session
@@ -1958,7 +2026,8 @@ module mpi_f08
       integer, intent(in) :: size
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Session_attach_buffer_f08ts
-    subroutine PMPI_Session_attach_buffer_c_f08ts(session, buffer, size, ierror)
+    subroutine PMPI_Session_attach_buffer_c_f08ts(session, buffer, size, ierror) bind(c, &
+        name="weft_mpi_session_attach_buffer_c_f08ts")
       import
       implicit none
       type(MPI_Session), intent(in) :: session
@@ -2042,7 +2111,8 @@ module mpi_f08
     end subroutine PMPI_Session_iflush_buffer_f08
   end interface
   interface MPI_Ssend
-    subroutine MPI_Ssend_f08ts(buf, count, datatype, dest, tag, comm, ierror)
+    subroutine MPI_Ssend_f08ts(buf, count, datatype, dest, tag, comm, ierror) bind(c, &
+        name="weft_call_mpi_ssend_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: buf
@@ -2053,7 +2123,8 @@ module mpi_f08
       type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Ssend_f08ts
-    subroutine MPI_Ssend_c_f08ts(buf, count, datatype, dest, tag, comm, ierror)
+    subroutine MPI_Ssend_c_f08ts(buf, count, datatype, dest, tag, comm, ierror) bind(c, &
+        name="weft_call_mpi_ssend_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: buf
@@ -2066,7 +2137,8 @@ module mpi_f08
     end subroutine MPI_Ssend_c_f08ts
   end interface
   interface PMPI_Ssend
-    subroutine PMPI_Ssend_f08ts(buf, count, datatype, dest, tag, comm, ierror)
+    subroutine PMPI_Ssend_f08ts(buf, count, datatype, dest, tag, comm, ierror) bind(c, &
+        name="weft_mpi_ssend_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: buf
@@ -2077,7 +2149,8 @@ module mpi_f08
       type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Ssend_f08ts
-    subroutine PMPI_Ssend_c_f08ts(buf, count, datatype, dest, tag, comm, ierror)
+    subroutine PMPI_Ssend_c_f08ts(buf, count, datatype, dest, tag, comm, ierror) bind(c, &
+        name="weft_mpi_ssend_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: buf
@@ -2090,7 +2163,8 @@ module mpi_f08
     end subroutine PMPI_Ssend_c_f08ts
   end interface
   interface MPI_Ssend_init
-    subroutine MPI_Ssend_init_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine MPI_Ssend_init_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_call_mpi_ssend_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -2102,7 +2176,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Ssend_init_f08ts
-    subroutine MPI_Ssend_init_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine MPI_Ssend_init_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_call_mpi_ssend_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -2116,7 +2191,8 @@ module mpi_f08
     end subroutine MPI_Ssend_init_c_f08ts
   end interface
   interface PMPI_Ssend_init
-    subroutine PMPI_Ssend_init_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine PMPI_Ssend_init_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_mpi_ssend_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -2128,7 +2204,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Ssend_init_f08ts
-    subroutine PMPI_Ssend_init_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror)
+    subroutine PMPI_Ssend_init_c_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(c, &
+        name="weft_mpi_ssend_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: buf
@@ -2505,7 +2582,7 @@ module mpi_f08
   end interface
   interface MPI_Precv_init
     subroutine MPI_Precv_init_f08ts(buf, partitions, count, datatype, source, tag, comm, info, request, &
-        ierror)
+        ierror) bind(c, name="weft_call_mpi_precv_init_f08ts")
       import
       implicit none
       type(*), dimension(..) :: buf
@@ -2522,7 +2599,7 @@ module mpi_f08
   end interface
   interface PMPI_Precv_init
     subroutine PMPI_Precv_init_f08ts(buf, partitions, count, datatype, source, tag, comm, info, request, &
-        ierror)
+        ierror) bind(c, name="weft_mpi_precv_init_f08ts")
       import
       implicit none
       type(*), dimension(..) :: buf
@@ -2538,7 +2615,8 @@ module mpi_f08
     end subroutine PMPI_Precv_init_f08ts
   end interface
   interface MPI_Psend_init
-    subroutine MPI_Psend_init_f08ts(buf, partitions, count, datatype, dest, tag, comm, info, request, ierror)
+    subroutine MPI_Psend_init_f08ts(buf, partitions, count, datatype, dest, tag, comm, info, request, &
+        ierror) bind(c, name="weft_call_mpi_psend_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: buf
@@ -2554,7 +2632,8 @@ module mpi_f08
     end subroutine MPI_Psend_init_f08ts
   end interface
   interface PMPI_Psend_init
-    subroutine PMPI_Psend_init_f08ts(buf, partitions, count, datatype, dest, tag, comm, info, request, ierror)
+    subroutine PMPI_Psend_init_f08ts(buf, partitions, count, datatype, dest, tag, comm, info, request, &
+        ierror) bind(c, name="weft_mpi_psend_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: buf
@@ -2606,7 +2685,8 @@ module mpi_f08
     end function PMPI_Aint_diff_f08
   end interface
   interface MPI_Get_address
-    subroutine MPI_Get_address_f08ts(location, address, ierror)
+    subroutine MPI_Get_address_f08ts(location, address, ierror) bind(c, &
+        name="weft_call_mpi_get_address_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: location
@@ -2615,7 +2695,7 @@ module mpi_f08
     end subroutine MPI_Get_address_f08ts
   end interface
   interface PMPI_Get_address
-    subroutine PMPI_Get_address_f08ts(location, address, ierror)
+    subroutine PMPI_Get_address_f08ts(location, address, ierror) bind(c, name="weft_mpi_get_address_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: location
@@ -2660,7 +2740,8 @@ module mpi_f08
     end subroutine PMPI_Get_elements_c_f08
   end interface
   interface MPI_Pack
-    subroutine MPI_Pack_f08ts(inbuf, incount, datatype, outbuf, outsize, position, comm, ierror)
+    subroutine MPI_Pack_f08ts(inbuf, incount, datatype, outbuf, outsize, position, comm, ierror) bind(c, &
+        name="weft_call_mpi_pack_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: inbuf
@@ -2672,7 +2753,8 @@ module mpi_f08
       type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Pack_f08ts
-    subroutine MPI_Pack_c_f08ts(inbuf, incount, datatype, outbuf, outsize, position, comm, ierror)
+    subroutine MPI_Pack_c_f08ts(inbuf, incount, datatype, outbuf, outsize, position, comm, ierror) bind(c, &
+        name="weft_call_mpi_pack_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: inbuf
@@ -2686,7 +2768,8 @@ module mpi_f08
     end subroutine MPI_Pack_c_f08ts
   end interface
   interface PMPI_Pack
-    subroutine PMPI_Pack_f08ts(inbuf, incount, datatype, outbuf, outsize, position, comm, ierror)
+    subroutine PMPI_Pack_f08ts(inbuf, incount, datatype, outbuf, outsize, position, comm, ierror) bind(c, &
+        name="weft_mpi_pack_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: inbuf
@@ -2698,7 +2781,8 @@ module mpi_f08
       type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Pack_f08ts
-    subroutine PMPI_Pack_c_f08ts(inbuf, incount, datatype, outbuf, outsize, position, comm, ierror)
+    subroutine PMPI_Pack_c_f08ts(inbuf, incount, datatype, outbuf, outsize, position, comm, ierror) bind(c, &
+        name="weft_mpi_pack_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: inbuf
@@ -2712,7 +2796,8 @@ module mpi_f08
     end subroutine PMPI_Pack_c_f08ts
   end interface
   interface MPI_Pack_external
-    subroutine MPI_Pack_external_f08ts(datarep, inbuf, incount, datatype, outbuf, outsize, position, ierror)
+    subroutine MPI_Pack_external_f08ts(datarep, inbuf, incount, datatype, outbuf, outsize, position, &
+        ierror) bind(c, name="weft_call_mpi_pack_external_f08ts")
       import
       implicit none
       character(len=*), intent(in) :: datarep
@@ -2724,7 +2809,8 @@ module mpi_f08
       integer(kind=MPI_ADDRESS_KIND), intent(inout) :: position
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Pack_external_f08ts
-    subroutine MPI_Pack_external_c_f08ts(datarep, inbuf, incount, datatype, outbuf, outsize, position, ierror)
+    subroutine MPI_Pack_external_c_f08ts(datarep, inbuf, incount, datatype, outbuf, outsize, position, &
+        ierror) bind(c, name="weft_call_mpi_pack_external_c_f08ts")
       import
       implicit none
       character(len=*), intent(in) :: datarep
@@ -2738,7 +2824,8 @@ module mpi_f08
     end subroutine MPI_Pack_external_c_f08ts
   end interface
   interface PMPI_Pack_external
-    subroutine PMPI_Pack_external_f08ts(datarep, inbuf, incount, datatype, outbuf, outsize, position, ierror)
+    subroutine PMPI_Pack_external_f08ts(datarep, inbuf, incount, datatype, outbuf, outsize, position, &
+        ierror) bind(c, name="weft_mpi_pack_external_f08ts")
       import
       implicit none
       character(len=*), intent(in) :: datarep
@@ -2751,7 +2838,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Pack_external_f08ts
     subroutine PMPI_Pack_external_c_f08ts(datarep, inbuf, incount, datatype, outbuf, outsize, position, &
-        ierror)
+        ierror) bind(c, name="weft_mpi_pack_external_c_f08ts")
       import
       implicit none
       character(len=*), intent(in) :: datarep
@@ -3589,7 +3676,8 @@ module mpi_f08
     end subroutine PMPI_Type_vector_c_f08
   end interface
   interface MPI_Unpack
-    subroutine MPI_Unpack_f08ts(inbuf, insize, position, outbuf, outcount, datatype, comm, ierror)
+    subroutine MPI_Unpack_f08ts(inbuf, insize, position, outbuf, outcount, datatype, comm, ierror) bind(c, &
+        name="weft_call_mpi_unpack_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: inbuf
@@ -3601,7 +3689,8 @@ module mpi_f08
       type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Unpack_f08ts
-    subroutine MPI_Unpack_c_f08ts(inbuf, insize, position, outbuf, outcount, datatype, comm, ierror)
+    subroutine MPI_Unpack_c_f08ts(inbuf, insize, position, outbuf, outcount, datatype, comm, ierror) bind(c, &
+        name="weft_call_mpi_unpack_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: inbuf
@@ -3615,7 +3704,8 @@ module mpi_f08
     end subroutine MPI_Unpack_c_f08ts
   end interface
   interface PMPI_Unpack
-    subroutine PMPI_Unpack_f08ts(inbuf, insize, position, outbuf, outcount, datatype, comm, ierror)
+    subroutine PMPI_Unpack_f08ts(inbuf, insize, position, outbuf, outcount, datatype, comm, ierror) bind(c, &
+        name="weft_mpi_unpack_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: inbuf
@@ -3627,7 +3717,8 @@ module mpi_f08
       type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Unpack_f08ts
-    subroutine PMPI_Unpack_c_f08ts(inbuf, insize, position, outbuf, outcount, datatype, comm, ierror)
+    subroutine PMPI_Unpack_c_f08ts(inbuf, insize, position, outbuf, outcount, datatype, comm, ierror) bind(c, &
+        name="weft_mpi_unpack_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: inbuf
@@ -3641,7 +3732,8 @@ module mpi_f08
     end subroutine PMPI_Unpack_c_f08ts
   end interface
   interface MPI_Unpack_external
-    subroutine MPI_Unpack_external_f08ts(datarep, inbuf, insize, position, outbuf, outcount, datatype, ierror)
+    subroutine MPI_Unpack_external_f08ts(datarep, inbuf, insize, position, outbuf, outcount, datatype, &
+        ierror) bind(c, name="weft_call_mpi_unpack_external_f08ts")
       import
       implicit none
       character(len=*), intent(in) :: datarep
@@ -3654,7 +3746,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Unpack_external_f08ts
     subroutine MPI_Unpack_external_c_f08ts(datarep, inbuf, insize, position, outbuf, outcount, datatype, &
-        ierror)
+        ierror) bind(c, name="weft_call_mpi_unpack_external_c_f08ts")
       import
       implicit none
       character(len=*), intent(in) :: datarep
@@ -3669,7 +3761,7 @@ module mpi_f08
   end interface
   interface PMPI_Unpack_external
     subroutine PMPI_Unpack_external_f08ts(datarep, inbuf, insize, position, outbuf, outcount, datatype, &
-        ierror)
+        ierror) bind(c, name="weft_mpi_unpack_external_f08ts")
       import
       implicit none
       character(len=*), intent(in) :: datarep
@@ -3682,7 +3774,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Unpack_external_f08ts
     subroutine PMPI_Unpack_external_c_f08ts(datarep, inbuf, insize, position, outbuf, outcount, datatype, &
-        ierror)
+        ierror) bind(c, name="weft_mpi_unpack_external_c_f08ts")
       import
       implicit none
       character(len=*), intent(in) :: datarep
@@ -3696,7 +3788,8 @@ module mpi_f08
     end subroutine PMPI_Unpack_external_c_f08ts
   end interface
   interface MPI_Allgather
-    subroutine MPI_Allgather_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror)
+    subroutine MPI_Allgather_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &
+        ierror) bind(c, name="weft_call_mpi_allgather_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -3708,7 +3801,8 @@ module mpi_f08
       type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Allgather_f08ts
-    subroutine MPI_Allgather_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror)
+    subroutine MPI_Allgather_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &
+        ierror) bind(c, name="weft_call_mpi_allgather_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -3722,7 +3816,8 @@ module mpi_f08
     end subroutine MPI_Allgather_c_f08ts
   end interface
   interface PMPI_Allgather
-    subroutine PMPI_Allgather_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror)
+    subroutine PMPI_Allgather_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &
+        ierror) bind(c, name="weft_mpi_allgather_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -3735,7 +3830,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Allgather_f08ts
     subroutine PMPI_Allgather_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &
-        ierror)
+        ierror) bind(c, name="weft_mpi_allgather_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -3750,7 +3845,7 @@ module mpi_f08
   end interface
   interface MPI_Allgather_init
     subroutine MPI_Allgather_init_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &
-        info, request, ierror)
+        info, request, ierror) bind(c, name="weft_call_mpi_allgather_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -3765,7 +3860,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Allgather_init_f08ts
     subroutine MPI_Allgather_init_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &
-        info, request, ierror)
+        info, request, ierror) bind(c, name="weft_call_mpi_allgather_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -3782,7 +3877,7 @@ module mpi_f08
   end interface
   interface PMPI_Allgather_init
     subroutine PMPI_Allgather_init_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &
-        info, request, ierror)
+        info, request, ierror) bind(c, name="weft_mpi_allgather_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -3797,7 +3892,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Allgather_init_f08ts
     subroutine PMPI_Allgather_init_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &
-        info, request, ierror)
+        info, request, ierror) bind(c, name="weft_mpi_allgather_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -3814,7 +3909,7 @@ module mpi_f08
   end interface
   interface MPI_Allgatherv
     subroutine MPI_Allgatherv_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, &
-        comm, ierror)
+        comm, ierror) bind(c, name="weft_call_mpi_allgatherv_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -3828,7 +3923,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Allgatherv_f08ts
     subroutine MPI_Allgatherv_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, &
-        comm, ierror)
+        comm, ierror) bind(c, name="weft_call_mpi_allgatherv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -3844,7 +3939,7 @@ module mpi_f08
   end interface
   interface PMPI_Allgatherv
     subroutine PMPI_Allgatherv_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, &
-        comm, ierror)
+        comm, ierror) bind(c, name="weft_mpi_allgatherv_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -3858,7 +3953,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Allgatherv_f08ts
     subroutine PMPI_Allgatherv_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, &
-        comm, ierror)
+        comm, ierror) bind(c, name="weft_mpi_allgatherv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -3874,7 +3969,7 @@ module mpi_f08
   end interface
   interface MPI_Allgatherv_init
     subroutine MPI_Allgatherv_init_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, &
-        comm, info, request, ierror)
+        comm, info, request, ierror) bind(c, name="weft_call_mpi_allgatherv_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -3890,7 +3985,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Allgatherv_init_f08ts
     subroutine MPI_Allgatherv_init_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, &
-        recvtype, comm, info, request, ierror)
+        recvtype, comm, info, request, ierror) bind(c, name="weft_call_mpi_allgatherv_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -3908,7 +4003,7 @@ module mpi_f08
   end interface
   interface PMPI_Allgatherv_init
     subroutine PMPI_Allgatherv_init_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, &
-        recvtype, comm, info, request, ierror)
+        recvtype, comm, info, request, ierror) bind(c, name="weft_mpi_allgatherv_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -3924,7 +4019,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Allgatherv_init_f08ts
     subroutine PMPI_Allgatherv_init_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, &
-        recvtype, comm, info, request, ierror)
+        recvtype, comm, info, request, ierror) bind(c, name="weft_mpi_allgatherv_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -3941,7 +4036,8 @@ module mpi_f08
     end subroutine PMPI_Allgatherv_init_c_f08ts
   end interface
   interface MPI_Allreduce
-    subroutine MPI_Allreduce_f08ts(sendbuf, recvbuf, count, datatype, op, comm, ierror)
+    subroutine MPI_Allreduce_f08ts(sendbuf, recvbuf, count, datatype, op, comm, ierror) bind(c, &
+        name="weft_call_mpi_allreduce_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -3952,7 +4048,8 @@ module mpi_f08
       type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Allreduce_f08ts
-    subroutine MPI_Allreduce_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, ierror)
+    subroutine MPI_Allreduce_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, ierror) bind(c, &
+        name="weft_call_mpi_allreduce_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -3965,7 +4062,8 @@ module mpi_f08
     end subroutine MPI_Allreduce_c_f08ts
   end interface
   interface PMPI_Allreduce
-    subroutine PMPI_Allreduce_f08ts(sendbuf, recvbuf, count, datatype, op, comm, ierror)
+    subroutine PMPI_Allreduce_f08ts(sendbuf, recvbuf, count, datatype, op, comm, ierror) bind(c, &
+        name="weft_mpi_allreduce_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -3976,7 +4074,8 @@ module mpi_f08
       type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Allreduce_f08ts
-    subroutine PMPI_Allreduce_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, ierror)
+    subroutine PMPI_Allreduce_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, ierror) bind(c, &
+        name="weft_mpi_allreduce_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -3989,7 +4088,8 @@ module mpi_f08
     end subroutine PMPI_Allreduce_c_f08ts
   end interface
   interface MPI_Allreduce_init
-    subroutine MPI_Allreduce_init_f08ts(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror)
+    subroutine MPI_Allreduce_init_f08ts(sendbuf, recvbuf, count, datatype, op, comm, info, request, &
+        ierror) bind(c, name="weft_call_mpi_allreduce_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4002,7 +4102,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Allreduce_init_f08ts
-    subroutine MPI_Allreduce_init_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror)
+    subroutine MPI_Allreduce_init_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, info, request, &
+        ierror) bind(c, name="weft_call_mpi_allreduce_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4017,7 +4118,8 @@ module mpi_f08
     end subroutine MPI_Allreduce_init_c_f08ts
   end interface
   interface PMPI_Allreduce_init
-    subroutine PMPI_Allreduce_init_f08ts(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror)
+    subroutine PMPI_Allreduce_init_f08ts(sendbuf, recvbuf, count, datatype, op, comm, info, request, &
+        ierror) bind(c, name="weft_mpi_allreduce_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4030,7 +4132,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Allreduce_init_f08ts
-    subroutine PMPI_Allreduce_init_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror)
+    subroutine PMPI_Allreduce_init_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, info, request, &
+        ierror) bind(c, name="weft_mpi_allreduce_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4045,7 +4148,8 @@ module mpi_f08
     end subroutine PMPI_Allreduce_init_c_f08ts
   end interface
   interface MPI_Alltoall
-    subroutine MPI_Alltoall_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror)
+    subroutine MPI_Alltoall_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &
+        ierror) bind(c, name="weft_call_mpi_alltoall_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -4057,7 +4161,8 @@ module mpi_f08
       type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Alltoall_f08ts
-    subroutine MPI_Alltoall_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror)
+    subroutine MPI_Alltoall_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &
+        ierror) bind(c, name="weft_call_mpi_alltoall_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -4071,7 +4176,8 @@ module mpi_f08
     end subroutine MPI_Alltoall_c_f08ts
   end interface
   interface PMPI_Alltoall
-    subroutine PMPI_Alltoall_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror)
+    subroutine PMPI_Alltoall_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &
+        ierror) bind(c, name="weft_mpi_alltoall_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -4083,7 +4189,8 @@ module mpi_f08
       type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Alltoall_f08ts
-    subroutine PMPI_Alltoall_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror)
+    subroutine PMPI_Alltoall_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &
+        ierror) bind(c, name="weft_mpi_alltoall_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -4098,7 +4205,7 @@ module mpi_f08
   end interface
   interface MPI_Alltoall_init
     subroutine MPI_Alltoall_init_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &
-        info, request, ierror)
+        info, request, ierror) bind(c, name="weft_call_mpi_alltoall_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4113,7 +4220,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Alltoall_init_f08ts
     subroutine MPI_Alltoall_init_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &
-        info, request, ierror)
+        info, request, ierror) bind(c, name="weft_call_mpi_alltoall_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4130,7 +4237,7 @@ module mpi_f08
   end interface
   interface PMPI_Alltoall_init
     subroutine PMPI_Alltoall_init_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &
-        info, request, ierror)
+        info, request, ierror) bind(c, name="weft_mpi_alltoall_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4145,7 +4252,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Alltoall_init_f08ts
     subroutine PMPI_Alltoall_init_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &
-        info, request, ierror)
+        info, request, ierror) bind(c, name="weft_mpi_alltoall_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4162,7 +4269,7 @@ module mpi_f08
   end interface
   interface MPI_Alltoallv
     subroutine MPI_Alltoallv_f08ts(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, &
-        recvtype, comm, ierror)
+        recvtype, comm, ierror) bind(c, name="weft_call_mpi_alltoallv_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -4177,7 +4284,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Alltoallv_f08ts
     subroutine MPI_Alltoallv_c_f08ts(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, &
-        recvtype, comm, ierror)
+        recvtype, comm, ierror) bind(c, name="weft_call_mpi_alltoallv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -4194,7 +4301,7 @@ module mpi_f08
   end interface
   interface PMPI_Alltoallv
     subroutine PMPI_Alltoallv_f08ts(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, &
-        recvtype, comm, ierror)
+        recvtype, comm, ierror) bind(c, name="weft_mpi_alltoallv_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -4209,7 +4316,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Alltoallv_f08ts
     subroutine PMPI_Alltoallv_c_f08ts(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, &
-        recvtype, comm, ierror)
+        recvtype, comm, ierror) bind(c, name="weft_mpi_alltoallv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -4226,7 +4333,7 @@ module mpi_f08
   end interface
   interface MPI_Alltoallv_init
     subroutine MPI_Alltoallv_init_f08ts(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, &
-        recvtype, comm, info, request, ierror)
+        recvtype, comm, info, request, ierror) bind(c, name="weft_call_mpi_alltoallv_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4243,7 +4350,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Alltoallv_init_f08ts
     subroutine MPI_Alltoallv_init_c_f08ts(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, &
-        rdispls, recvtype, comm, info, request, ierror)
+        rdispls, recvtype, comm, info, request, ierror) bind(c, name="weft_call_mpi_alltoallv_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4262,7 +4369,7 @@ module mpi_f08
   end interface
   interface PMPI_Alltoallv_init
     subroutine PMPI_Alltoallv_init_f08ts(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, &
-        rdispls, recvtype, comm, info, request, ierror)
+        rdispls, recvtype, comm, info, request, ierror) bind(c, name="weft_mpi_alltoallv_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4279,7 +4386,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Alltoallv_init_f08ts
     subroutine PMPI_Alltoallv_init_c_f08ts(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, &
-        rdispls, recvtype, comm, info, request, ierror)
+        rdispls, recvtype, comm, info, request, ierror) bind(c, name="weft_mpi_alltoallv_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4298,7 +4405,7 @@ module mpi_f08
   end interface
   interface MPI_Alltoallw
     subroutine MPI_Alltoallw_f08ts(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, &
-        recvtypes, comm, ierror)
+        recvtypes, comm, ierror) bind(c, name="weft_call_mpi_alltoallw_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -4313,7 +4420,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Alltoallw_f08ts
     subroutine MPI_Alltoallw_c_f08ts(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, &
-        recvtypes, comm, ierror)
+        recvtypes, comm, ierror) bind(c, name="weft_call_mpi_alltoallw_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -4330,7 +4437,7 @@ module mpi_f08
   end interface
   interface PMPI_Alltoallw
     subroutine PMPI_Alltoallw_f08ts(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, &
-        recvtypes, comm, ierror)
+        recvtypes, comm, ierror) bind(c, name="weft_mpi_alltoallw_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -4345,7 +4452,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Alltoallw_f08ts
     subroutine PMPI_Alltoallw_c_f08ts(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, &
-        recvtypes, comm, ierror)
+        recvtypes, comm, ierror) bind(c, name="weft_mpi_alltoallw_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -4362,7 +4469,7 @@ module mpi_f08
   end interface
   interface MPI_Alltoallw_init
     subroutine MPI_Alltoallw_init_f08ts(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, &
-        rdispls, recvtypes, comm, info, request, ierror)
+        rdispls, recvtypes, comm, info, request, ierror) bind(c, name="weft_call_mpi_alltoallw_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4379,7 +4486,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Alltoallw_init_f08ts
     subroutine MPI_Alltoallw_init_c_f08ts(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, &
-        rdispls, recvtypes, comm, info, request, ierror)
+        rdispls, recvtypes, comm, info, request, ierror) bind(c, name="weft_call_mpi_alltoallw_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4398,7 +4505,7 @@ module mpi_f08
   end interface
   interface PMPI_Alltoallw_init
     subroutine PMPI_Alltoallw_init_f08ts(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, &
-        rdispls, recvtypes, comm, info, request, ierror)
+        rdispls, recvtypes, comm, info, request, ierror) bind(c, name="weft_mpi_alltoallw_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4415,7 +4522,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Alltoallw_init_f08ts
     subroutine PMPI_Alltoallw_init_c_f08ts(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, &
-        rdispls, recvtypes, comm, info, request, ierror)
+        rdispls, recvtypes, comm, info, request, ierror) bind(c, name="weft_mpi_alltoallw_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4469,7 +4576,8 @@ module mpi_f08
     end subroutine PMPI_Barrier_init_f08
   end interface
   interface MPI_Bcast
-    subroutine MPI_Bcast_f08ts(buffer, count, datatype, root, comm, ierror)
+    subroutine MPI_Bcast_f08ts(buffer, count, datatype, root, comm, ierror) bind(c, &
+        name="weft_call_mpi_bcast_f08ts")
       import
       implicit none
       type(*), dimension(..) :: buffer
@@ -4479,7 +4587,8 @@ module mpi_f08
       type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Bcast_f08ts
-    subroutine MPI_Bcast_c_f08ts(buffer, count, datatype, root, comm, ierror)
+    subroutine MPI_Bcast_c_f08ts(buffer, count, datatype, root, comm, ierror) bind(c, &
+        name="weft_call_mpi_bcast_c_f08ts")
       import
       implicit none
       type(*), dimension(..) :: buffer
@@ -4491,7 +4600,8 @@ module mpi_f08
     end subroutine MPI_Bcast_c_f08ts
   end interface
   interface PMPI_Bcast
-    subroutine PMPI_Bcast_f08ts(buffer, count, datatype, root, comm, ierror)
+    subroutine PMPI_Bcast_f08ts(buffer, count, datatype, root, comm, ierror) bind(c, &
+        name="weft_mpi_bcast_f08ts")
       import
       implicit none
       type(*), dimension(..) :: buffer
@@ -4501,7 +4611,8 @@ module mpi_f08
       type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Bcast_f08ts
-    subroutine PMPI_Bcast_c_f08ts(buffer, count, datatype, root, comm, ierror)
+    subroutine PMPI_Bcast_c_f08ts(buffer, count, datatype, root, comm, ierror) bind(c, &
+        name="weft_mpi_bcast_c_f08ts")
       import
       implicit none
       type(*), dimension(..) :: buffer
@@ -4513,7 +4624,8 @@ module mpi_f08
     end subroutine PMPI_Bcast_c_f08ts
   end interface
   interface MPI_Bcast_init
-    subroutine MPI_Bcast_init_f08ts(buffer, count, datatype, root, comm, info, request, ierror)
+    subroutine MPI_Bcast_init_f08ts(buffer, count, datatype, root, comm, info, request, ierror) bind(c, &
+        name="weft_call_mpi_bcast_init_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: buffer
@@ -4525,7 +4637,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Bcast_init_f08ts
-    subroutine MPI_Bcast_init_c_f08ts(buffer, count, datatype, root, comm, info, request, ierror)
+    subroutine MPI_Bcast_init_c_f08ts(buffer, count, datatype, root, comm, info, request, ierror) bind(c, &
+        name="weft_call_mpi_bcast_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: buffer
@@ -4539,7 +4652,8 @@ module mpi_f08
     end subroutine MPI_Bcast_init_c_f08ts
   end interface
   interface PMPI_Bcast_init
-    subroutine PMPI_Bcast_init_f08ts(buffer, count, datatype, root, comm, info, request, ierror)
+    subroutine PMPI_Bcast_init_f08ts(buffer, count, datatype, root, comm, info, request, ierror) bind(c, &
+        name="weft_mpi_bcast_init_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: buffer
@@ -4551,7 +4665,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Bcast_init_f08ts
-    subroutine PMPI_Bcast_init_c_f08ts(buffer, count, datatype, root, comm, info, request, ierror)
+    subroutine PMPI_Bcast_init_c_f08ts(buffer, count, datatype, root, comm, info, request, ierror) bind(c, &
+        name="weft_mpi_bcast_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: buffer
@@ -4565,7 +4680,8 @@ module mpi_f08
     end subroutine PMPI_Bcast_init_c_f08ts
   end interface
   interface MPI_Exscan
-    subroutine MPI_Exscan_f08ts(sendbuf, recvbuf, count, datatype, op, comm, ierror)
+    subroutine MPI_Exscan_f08ts(sendbuf, recvbuf, count, datatype, op, comm, ierror) bind(c, &
+        name="weft_call_mpi_exscan_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -4576,7 +4692,8 @@ module mpi_f08
       type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Exscan_f08ts
-    subroutine MPI_Exscan_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, ierror)
+    subroutine MPI_Exscan_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, ierror) bind(c, &
+        name="weft_call_mpi_exscan_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -4589,7 +4706,8 @@ module mpi_f08
     end subroutine MPI_Exscan_c_f08ts
   end interface
   interface PMPI_Exscan
-    subroutine PMPI_Exscan_f08ts(sendbuf, recvbuf, count, datatype, op, comm, ierror)
+    subroutine PMPI_Exscan_f08ts(sendbuf, recvbuf, count, datatype, op, comm, ierror) bind(c, &
+        name="weft_mpi_exscan_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -4600,7 +4718,8 @@ module mpi_f08
       type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Exscan_f08ts
-    subroutine PMPI_Exscan_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, ierror)
+    subroutine PMPI_Exscan_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, ierror) bind(c, &
+        name="weft_mpi_exscan_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -4613,7 +4732,8 @@ module mpi_f08
     end subroutine PMPI_Exscan_c_f08ts
   end interface
   interface MPI_Exscan_init
-    subroutine MPI_Exscan_init_f08ts(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror)
+    subroutine MPI_Exscan_init_f08ts(sendbuf, recvbuf, count, datatype, op, comm, info, request, &
+        ierror) bind(c, name="weft_call_mpi_exscan_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4626,7 +4746,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Exscan_init_f08ts
-    subroutine MPI_Exscan_init_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror)
+    subroutine MPI_Exscan_init_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, info, request, &
+        ierror) bind(c, name="weft_call_mpi_exscan_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4641,7 +4762,8 @@ module mpi_f08
     end subroutine MPI_Exscan_init_c_f08ts
   end interface
   interface PMPI_Exscan_init
-    subroutine PMPI_Exscan_init_f08ts(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror)
+    subroutine PMPI_Exscan_init_f08ts(sendbuf, recvbuf, count, datatype, op, comm, info, request, &
+        ierror) bind(c, name="weft_mpi_exscan_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4654,7 +4776,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Exscan_init_f08ts
-    subroutine PMPI_Exscan_init_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror)
+    subroutine PMPI_Exscan_init_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, info, request, &
+        ierror) bind(c, name="weft_mpi_exscan_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4670,7 +4793,7 @@ module mpi_f08
   end interface
   interface MPI_Gather
     subroutine MPI_Gather_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &
-        ierror)
+        ierror) bind(c, name="weft_call_mpi_gather_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -4684,7 +4807,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Gather_f08ts
     subroutine MPI_Gather_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &
-        ierror)
+        ierror) bind(c, name="weft_call_mpi_gather_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -4700,7 +4823,7 @@ module mpi_f08
   end interface
   interface PMPI_Gather
     subroutine PMPI_Gather_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &
-        ierror)
+        ierror) bind(c, name="weft_mpi_gather_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -4714,7 +4837,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Gather_f08ts
     subroutine PMPI_Gather_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &
-        ierror)
+        ierror) bind(c, name="weft_mpi_gather_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -4730,7 +4853,7 @@ module mpi_f08
   end interface
   interface MPI_Gather_init
     subroutine MPI_Gather_init_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &
-        info, request, ierror)
+        info, request, ierror) bind(c, name="weft_call_mpi_gather_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4746,7 +4869,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Gather_init_f08ts
     subroutine MPI_Gather_init_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, &
-        comm, info, request, ierror)
+        comm, info, request, ierror) bind(c, name="weft_call_mpi_gather_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4764,7 +4887,7 @@ module mpi_f08
   end interface
   interface PMPI_Gather_init
     subroutine PMPI_Gather_init_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &
-        info, request, ierror)
+        info, request, ierror) bind(c, name="weft_mpi_gather_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4780,7 +4903,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Gather_init_f08ts
     subroutine PMPI_Gather_init_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, &
-        comm, info, request, ierror)
+        comm, info, request, ierror) bind(c, name="weft_mpi_gather_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4798,7 +4921,7 @@ module mpi_f08
   end interface
   interface MPI_Gatherv
     subroutine MPI_Gatherv_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, &
-        comm, ierror)
+        comm, ierror) bind(c, name="weft_call_mpi_gatherv_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -4813,7 +4936,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Gatherv_f08ts
     subroutine MPI_Gatherv_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, &
-        comm, ierror)
+        comm, ierror) bind(c, name="weft_call_mpi_gatherv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -4830,7 +4953,7 @@ module mpi_f08
   end interface
   interface PMPI_Gatherv
     subroutine PMPI_Gatherv_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, &
-        comm, ierror)
+        comm, ierror) bind(c, name="weft_mpi_gatherv_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -4845,7 +4968,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Gatherv_f08ts
     subroutine PMPI_Gatherv_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, &
-        root, comm, ierror)
+        root, comm, ierror) bind(c, name="weft_mpi_gatherv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -4862,7 +4985,7 @@ module mpi_f08
   end interface
   interface MPI_Gatherv_init
     subroutine MPI_Gatherv_init_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, &
-        root, comm, info, request, ierror)
+        root, comm, info, request, ierror) bind(c, name="weft_call_mpi_gatherv_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4879,7 +5002,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Gatherv_init_f08ts
     subroutine MPI_Gatherv_init_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, &
-        root, comm, info, request, ierror)
+        root, comm, info, request, ierror) bind(c, name="weft_call_mpi_gatherv_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4898,7 +5021,7 @@ module mpi_f08
   end interface
   interface PMPI_Gatherv_init
     subroutine PMPI_Gatherv_init_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, &
-        root, comm, info, request, ierror)
+        root, comm, info, request, ierror) bind(c, name="weft_mpi_gatherv_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4915,7 +5038,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Gatherv_init_f08ts
     subroutine PMPI_Gatherv_init_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, &
-        root, comm, info, request, ierror)
+        root, comm, info, request, ierror) bind(c, name="weft_mpi_gatherv_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4934,7 +5057,7 @@ module mpi_f08
   end interface
   interface MPI_Iallgather
     subroutine MPI_Iallgather_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &
-        request, ierror)
+        request, ierror) bind(c, name="weft_call_mpi_iallgather_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4948,7 +5071,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Iallgather_f08ts
     subroutine MPI_Iallgather_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &
-        request, ierror)
+        request, ierror) bind(c, name="weft_call_mpi_iallgather_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4964,7 +5087,7 @@ module mpi_f08
   end interface
   interface PMPI_Iallgather
     subroutine PMPI_Iallgather_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &
-        request, ierror)
+        request, ierror) bind(c, name="weft_mpi_iallgather_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4978,7 +5101,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Iallgather_f08ts
     subroutine PMPI_Iallgather_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &
-        request, ierror)
+        request, ierror) bind(c, name="weft_mpi_iallgather_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -4994,7 +5117,7 @@ module mpi_f08
   end interface
   interface MPI_Iallgatherv
     subroutine MPI_Iallgatherv_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, &
-        comm, request, ierror)
+        comm, request, ierror) bind(c, name="weft_call_mpi_iallgatherv_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5009,7 +5132,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Iallgatherv_f08ts
     subroutine MPI_Iallgatherv_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, &
-        comm, request, ierror)
+        comm, request, ierror) bind(c, name="weft_call_mpi_iallgatherv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5026,7 +5149,7 @@ module mpi_f08
   end interface
   interface PMPI_Iallgatherv
     subroutine PMPI_Iallgatherv_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, &
-        comm, request, ierror)
+        comm, request, ierror) bind(c, name="weft_mpi_iallgatherv_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5041,7 +5164,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Iallgatherv_f08ts
     subroutine PMPI_Iallgatherv_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, &
-        comm, request, ierror)
+        comm, request, ierror) bind(c, name="weft_mpi_iallgatherv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5057,7 +5180,8 @@ module mpi_f08
     end subroutine PMPI_Iallgatherv_c_f08ts
   end interface
   interface MPI_Iallreduce
-    subroutine MPI_Iallreduce_f08ts(sendbuf, recvbuf, count, datatype, op, comm, request, ierror)
+    subroutine MPI_Iallreduce_f08ts(sendbuf, recvbuf, count, datatype, op, comm, request, ierror) bind(c, &
+        name="weft_call_mpi_iallreduce_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5069,7 +5193,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Iallreduce_f08ts
-    subroutine MPI_Iallreduce_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, request, ierror)
+    subroutine MPI_Iallreduce_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, request, ierror) bind(c, &
+        name="weft_call_mpi_iallreduce_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5083,7 +5208,8 @@ module mpi_f08
     end subroutine MPI_Iallreduce_c_f08ts
   end interface
   interface PMPI_Iallreduce
-    subroutine PMPI_Iallreduce_f08ts(sendbuf, recvbuf, count, datatype, op, comm, request, ierror)
+    subroutine PMPI_Iallreduce_f08ts(sendbuf, recvbuf, count, datatype, op, comm, request, ierror) bind(c, &
+        name="weft_mpi_iallreduce_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5095,7 +5221,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Iallreduce_f08ts
-    subroutine PMPI_Iallreduce_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, request, ierror)
+    subroutine PMPI_Iallreduce_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, request, ierror) bind(c, &
+        name="weft_mpi_iallreduce_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5110,7 +5237,7 @@ module mpi_f08
   end interface
   interface MPI_Ialltoall
     subroutine MPI_Ialltoall_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, &
-        ierror)
+        ierror) bind(c, name="weft_call_mpi_ialltoall_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5124,7 +5251,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Ialltoall_f08ts
     subroutine MPI_Ialltoall_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &
-        request, ierror)
+        request, ierror) bind(c, name="weft_call_mpi_ialltoall_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5140,7 +5267,7 @@ module mpi_f08
   end interface
   interface PMPI_Ialltoall
     subroutine PMPI_Ialltoall_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &
-        request, ierror)
+        request, ierror) bind(c, name="weft_mpi_ialltoall_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5154,7 +5281,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Ialltoall_f08ts
     subroutine PMPI_Ialltoall_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &
-        request, ierror)
+        request, ierror) bind(c, name="weft_mpi_ialltoall_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5170,7 +5297,7 @@ module mpi_f08
   end interface
   interface MPI_Ialltoallv
     subroutine MPI_Ialltoallv_f08ts(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, &
-        recvtype, comm, request, ierror)
+        recvtype, comm, request, ierror) bind(c, name="weft_call_mpi_ialltoallv_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5186,7 +5313,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Ialltoallv_f08ts
     subroutine MPI_Ialltoallv_c_f08ts(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, &
-        recvtype, comm, request, ierror)
+        recvtype, comm, request, ierror) bind(c, name="weft_call_mpi_ialltoallv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5204,7 +5331,7 @@ module mpi_f08
   end interface
   interface PMPI_Ialltoallv
     subroutine PMPI_Ialltoallv_f08ts(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, &
-        recvtype, comm, request, ierror)
+        recvtype, comm, request, ierror) bind(c, name="weft_mpi_ialltoallv_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5220,7 +5347,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Ialltoallv_f08ts
     subroutine PMPI_Ialltoallv_c_f08ts(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, &
-        recvtype, comm, request, ierror)
+        recvtype, comm, request, ierror) bind(c, name="weft_mpi_ialltoallv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5238,7 +5365,7 @@ module mpi_f08
   end interface
   interface MPI_Ialltoallw
     subroutine MPI_Ialltoallw_f08ts(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, &
-        recvtypes, comm, request, ierror)
+        recvtypes, comm, request, ierror) bind(c, name="weft_call_mpi_ialltoallw_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5254,7 +5381,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Ialltoallw_f08ts
     subroutine MPI_Ialltoallw_c_f08ts(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, &
-        recvtypes, comm, request, ierror)
+        recvtypes, comm, request, ierror) bind(c, name="weft_call_mpi_ialltoallw_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5272,7 +5399,7 @@ module mpi_f08
   end interface
   interface PMPI_Ialltoallw
     subroutine PMPI_Ialltoallw_f08ts(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, &
-        recvtypes, comm, request, ierror)
+        recvtypes, comm, request, ierror) bind(c, name="weft_mpi_ialltoallw_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5288,7 +5415,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Ialltoallw_f08ts
     subroutine PMPI_Ialltoallw_c_f08ts(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, &
-        recvtypes, comm, request, ierror)
+        recvtypes, comm, request, ierror) bind(c, name="weft_mpi_ialltoallw_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5323,7 +5450,8 @@ module mpi_f08
     end subroutine PMPI_Ibarrier_f08
   end interface
   interface MPI_Ibcast
-    subroutine MPI_Ibcast_f08ts(buffer, count, datatype, root, comm, request, ierror)
+    subroutine MPI_Ibcast_f08ts(buffer, count, datatype, root, comm, request, ierror) bind(c, &
+        name="weft_call_mpi_ibcast_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: buffer
@@ -5334,7 +5462,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Ibcast_f08ts
-    subroutine MPI_Ibcast_c_f08ts(buffer, count, datatype, root, comm, request, ierror)
+    subroutine MPI_Ibcast_c_f08ts(buffer, count, datatype, root, comm, request, ierror) bind(c, &
+        name="weft_call_mpi_ibcast_c_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: buffer
@@ -5347,7 +5476,8 @@ module mpi_f08
     end subroutine MPI_Ibcast_c_f08ts
   end interface
   interface PMPI_Ibcast
-    subroutine PMPI_Ibcast_f08ts(buffer, count, datatype, root, comm, request, ierror)
+    subroutine PMPI_Ibcast_f08ts(buffer, count, datatype, root, comm, request, ierror) bind(c, &
+        name="weft_mpi_ibcast_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: buffer
@@ -5358,7 +5488,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Ibcast_f08ts
-    subroutine PMPI_Ibcast_c_f08ts(buffer, count, datatype, root, comm, request, ierror)
+    subroutine PMPI_Ibcast_c_f08ts(buffer, count, datatype, root, comm, request, ierror) bind(c, &
+        name="weft_mpi_ibcast_c_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: buffer
@@ -5371,7 +5502,8 @@ module mpi_f08
     end subroutine PMPI_Ibcast_c_f08ts
   end interface
   interface MPI_Iexscan
-    subroutine MPI_Iexscan_f08ts(sendbuf, recvbuf, count, datatype, op, comm, request, ierror)
+    subroutine MPI_Iexscan_f08ts(sendbuf, recvbuf, count, datatype, op, comm, request, ierror) bind(c, &
+        name="weft_call_mpi_iexscan_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5383,7 +5515,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Iexscan_f08ts
-    subroutine MPI_Iexscan_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, request, ierror)
+    subroutine MPI_Iexscan_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, request, ierror) bind(c, &
+        name="weft_call_mpi_iexscan_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5397,7 +5530,8 @@ module mpi_f08
     end subroutine MPI_Iexscan_c_f08ts
   end interface
   interface PMPI_Iexscan
-    subroutine PMPI_Iexscan_f08ts(sendbuf, recvbuf, count, datatype, op, comm, request, ierror)
+    subroutine PMPI_Iexscan_f08ts(sendbuf, recvbuf, count, datatype, op, comm, request, ierror) bind(c, &
+        name="weft_mpi_iexscan_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5409,7 +5543,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Iexscan_f08ts
-    subroutine PMPI_Iexscan_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, request, ierror)
+    subroutine PMPI_Iexscan_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, request, ierror) bind(c, &
+        name="weft_mpi_iexscan_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5424,7 +5559,7 @@ module mpi_f08
   end interface
   interface MPI_Igather
     subroutine MPI_Igather_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &
-        request, ierror)
+        request, ierror) bind(c, name="weft_call_mpi_igather_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5439,7 +5574,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Igather_f08ts
     subroutine MPI_Igather_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &
-        request, ierror)
+        request, ierror) bind(c, name="weft_call_mpi_igather_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5456,7 +5591,7 @@ module mpi_f08
   end interface
   interface PMPI_Igather
     subroutine PMPI_Igather_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &
-        request, ierror)
+        request, ierror) bind(c, name="weft_mpi_igather_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5471,7 +5606,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Igather_f08ts
     subroutine PMPI_Igather_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &
-        request, ierror)
+        request, ierror) bind(c, name="weft_mpi_igather_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5488,7 +5623,7 @@ module mpi_f08
   end interface
   interface MPI_Igatherv
     subroutine MPI_Igatherv_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, &
-        comm, request, ierror)
+        comm, request, ierror) bind(c, name="weft_call_mpi_igatherv_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5504,7 +5639,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Igatherv_f08ts
     subroutine MPI_Igatherv_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, &
-        root, comm, request, ierror)
+        root, comm, request, ierror) bind(c, name="weft_call_mpi_igatherv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5522,7 +5657,7 @@ module mpi_f08
   end interface
   interface PMPI_Igatherv
     subroutine PMPI_Igatherv_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, &
-        comm, request, ierror)
+        comm, request, ierror) bind(c, name="weft_mpi_igatherv_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5538,7 +5673,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Igatherv_f08ts
     subroutine PMPI_Igatherv_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, &
-        root, comm, request, ierror)
+        root, comm, request, ierror) bind(c, name="weft_mpi_igatherv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5555,7 +5690,8 @@ module mpi_f08
     end subroutine PMPI_Igatherv_c_f08ts
   end interface
   interface MPI_Ireduce
-    subroutine MPI_Ireduce_f08ts(sendbuf, recvbuf, count, datatype, op, root, comm, request, ierror)
+    subroutine MPI_Ireduce_f08ts(sendbuf, recvbuf, count, datatype, op, root, comm, request, ierror) bind(c, &
+        name="weft_call_mpi_ireduce_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5568,7 +5704,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Ireduce_f08ts
-    subroutine MPI_Ireduce_c_f08ts(sendbuf, recvbuf, count, datatype, op, root, comm, request, ierror)
+    subroutine MPI_Ireduce_c_f08ts(sendbuf, recvbuf, count, datatype, op, root, comm, request, &
+        ierror) bind(c, name="weft_call_mpi_ireduce_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5583,7 +5720,8 @@ module mpi_f08
     end subroutine MPI_Ireduce_c_f08ts
   end interface
   interface PMPI_Ireduce
-    subroutine PMPI_Ireduce_f08ts(sendbuf, recvbuf, count, datatype, op, root, comm, request, ierror)
+    subroutine PMPI_Ireduce_f08ts(sendbuf, recvbuf, count, datatype, op, root, comm, request, ierror) bind(c, &
+        name="weft_mpi_ireduce_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5596,7 +5734,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Ireduce_f08ts
-    subroutine PMPI_Ireduce_c_f08ts(sendbuf, recvbuf, count, datatype, op, root, comm, request, ierror)
+    subroutine PMPI_Ireduce_c_f08ts(sendbuf, recvbuf, count, datatype, op, root, comm, request, &
+        ierror) bind(c, name="weft_mpi_ireduce_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5611,7 +5750,8 @@ module mpi_f08
     end subroutine PMPI_Ireduce_c_f08ts
   end interface
   interface MPI_Ireduce_scatter
-    subroutine MPI_Ireduce_scatter_f08ts(sendbuf, recvbuf, recvcounts, datatype, op, comm, request, ierror)
+    subroutine MPI_Ireduce_scatter_f08ts(sendbuf, recvbuf, recvcounts, datatype, op, comm, request, &
+        ierror) bind(c, name="weft_call_mpi_ireduce_scatter_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5623,7 +5763,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Ireduce_scatter_f08ts
-    subroutine MPI_Ireduce_scatter_c_f08ts(sendbuf, recvbuf, recvcounts, datatype, op, comm, request, ierror)
+    subroutine MPI_Ireduce_scatter_c_f08ts(sendbuf, recvbuf, recvcounts, datatype, op, comm, request, &
+        ierror) bind(c, name="weft_call_mpi_ireduce_scatter_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5637,7 +5778,8 @@ module mpi_f08
     end subroutine MPI_Ireduce_scatter_c_f08ts
   end interface
   interface PMPI_Ireduce_scatter
-    subroutine PMPI_Ireduce_scatter_f08ts(sendbuf, recvbuf, recvcounts, datatype, op, comm, request, ierror)
+    subroutine PMPI_Ireduce_scatter_f08ts(sendbuf, recvbuf, recvcounts, datatype, op, comm, request, &
+        ierror) bind(c, name="weft_mpi_ireduce_scatter_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5649,7 +5791,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Ireduce_scatter_f08ts
-    subroutine PMPI_Ireduce_scatter_c_f08ts(sendbuf, recvbuf, recvcounts, datatype, op, comm, request, ierror)
+    subroutine PMPI_Ireduce_scatter_c_f08ts(sendbuf, recvbuf, recvcounts, datatype, op, comm, request, &
+        ierror) bind(c, name="weft_mpi_ireduce_scatter_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5664,7 +5807,7 @@ module mpi_f08
   end interface
   interface MPI_Ireduce_scatter_block
     subroutine MPI_Ireduce_scatter_block_f08ts(sendbuf, recvbuf, recvcount, datatype, op, comm, request, &
-        ierror)
+        ierror) bind(c, name="weft_call_mpi_ireduce_scatter_block_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5677,7 +5820,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Ireduce_scatter_block_f08ts
     subroutine MPI_Ireduce_scatter_block_c_f08ts(sendbuf, recvbuf, recvcount, datatype, op, comm, request, &
-        ierror)
+        ierror) bind(c, name="weft_call_mpi_ireduce_scatter_block_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5692,7 +5835,7 @@ module mpi_f08
   end interface
   interface PMPI_Ireduce_scatter_block
     subroutine PMPI_Ireduce_scatter_block_f08ts(sendbuf, recvbuf, recvcount, datatype, op, comm, request, &
-        ierror)
+        ierror) bind(c, name="weft_mpi_ireduce_scatter_block_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5705,7 +5848,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Ireduce_scatter_block_f08ts
     subroutine PMPI_Ireduce_scatter_block_c_f08ts(sendbuf, recvbuf, recvcount, datatype, op, comm, request, &
-        ierror)
+        ierror) bind(c, name="weft_mpi_ireduce_scatter_block_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5719,7 +5862,8 @@ module mpi_f08
     end subroutine PMPI_Ireduce_scatter_block_c_f08ts
   end interface
   interface MPI_Iscan
-    subroutine MPI_Iscan_f08ts(sendbuf, recvbuf, count, datatype, op, comm, request, ierror)
+    subroutine MPI_Iscan_f08ts(sendbuf, recvbuf, count, datatype, op, comm, request, ierror) bind(c, &
+        name="weft_call_mpi_iscan_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5731,7 +5875,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Iscan_f08ts
-    subroutine MPI_Iscan_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, request, ierror)
+    subroutine MPI_Iscan_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, request, ierror) bind(c, &
+        name="weft_call_mpi_iscan_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5745,7 +5890,8 @@ module mpi_f08
     end subroutine MPI_Iscan_c_f08ts
   end interface
   interface PMPI_Iscan
-    subroutine PMPI_Iscan_f08ts(sendbuf, recvbuf, count, datatype, op, comm, request, ierror)
+    subroutine PMPI_Iscan_f08ts(sendbuf, recvbuf, count, datatype, op, comm, request, ierror) bind(c, &
+        name="weft_mpi_iscan_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5757,7 +5903,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Iscan_f08ts
-    subroutine PMPI_Iscan_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, request, ierror)
+    subroutine PMPI_Iscan_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, request, ierror) bind(c, &
+        name="weft_mpi_iscan_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5772,7 +5919,7 @@ module mpi_f08
   end interface
   interface MPI_Iscatter
     subroutine MPI_Iscatter_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &
-        request, ierror)
+        request, ierror) bind(c, name="weft_call_mpi_iscatter_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5787,7 +5934,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Iscatter_f08ts
     subroutine MPI_Iscatter_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &
-        request, ierror)
+        request, ierror) bind(c, name="weft_call_mpi_iscatter_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5804,7 +5951,7 @@ module mpi_f08
   end interface
   interface PMPI_Iscatter
     subroutine PMPI_Iscatter_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &
-        request, ierror)
+        request, ierror) bind(c, name="weft_mpi_iscatter_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5819,7 +5966,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Iscatter_f08ts
     subroutine PMPI_Iscatter_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &
-        request, ierror)
+        request, ierror) bind(c, name="weft_mpi_iscatter_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5836,7 +5983,7 @@ module mpi_f08
   end interface
   interface MPI_Iscatterv
     subroutine MPI_Iscatterv_f08ts(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, &
-        comm, request, ierror)
+        comm, request, ierror) bind(c, name="weft_call_mpi_iscatterv_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5852,7 +5999,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Iscatterv_f08ts
     subroutine MPI_Iscatterv_c_f08ts(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, &
-        root, comm, request, ierror)
+        root, comm, request, ierror) bind(c, name="weft_call_mpi_iscatterv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5870,7 +6017,7 @@ module mpi_f08
   end interface
   interface PMPI_Iscatterv
     subroutine PMPI_Iscatterv_f08ts(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, &
-        root, comm, request, ierror)
+        root, comm, request, ierror) bind(c, name="weft_mpi_iscatterv_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5886,7 +6033,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Iscatterv_f08ts
     subroutine PMPI_Iscatterv_c_f08ts(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, &
-        root, comm, request, ierror)
+        root, comm, request, ierror) bind(c, name="weft_mpi_iscatterv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -5977,7 +6124,8 @@ module mpi_f08
     end subroutine PMPI_Op_free_f08
   end interface
   interface MPI_Reduce
-    subroutine MPI_Reduce_f08ts(sendbuf, recvbuf, count, datatype, op, root, comm, ierror)
+    subroutine MPI_Reduce_f08ts(sendbuf, recvbuf, count, datatype, op, root, comm, ierror) bind(c, &
+        name="weft_call_mpi_reduce_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -5989,7 +6137,8 @@ module mpi_f08
       type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Reduce_f08ts
-    subroutine MPI_Reduce_c_f08ts(sendbuf, recvbuf, count, datatype, op, root, comm, ierror)
+    subroutine MPI_Reduce_c_f08ts(sendbuf, recvbuf, count, datatype, op, root, comm, ierror) bind(c, &
+        name="weft_call_mpi_reduce_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -6003,7 +6152,8 @@ module mpi_f08
     end subroutine MPI_Reduce_c_f08ts
   end interface
   interface PMPI_Reduce
-    subroutine PMPI_Reduce_f08ts(sendbuf, recvbuf, count, datatype, op, root, comm, ierror)
+    subroutine PMPI_Reduce_f08ts(sendbuf, recvbuf, count, datatype, op, root, comm, ierror) bind(c, &
+        name="weft_mpi_reduce_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -6015,7 +6165,8 @@ module mpi_f08
       type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Reduce_f08ts
-    subroutine PMPI_Reduce_c_f08ts(sendbuf, recvbuf, count, datatype, op, root, comm, ierror)
+    subroutine PMPI_Reduce_c_f08ts(sendbuf, recvbuf, count, datatype, op, root, comm, ierror) bind(c, &
+        name="weft_mpi_reduce_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -6029,7 +6180,8 @@ module mpi_f08
     end subroutine PMPI_Reduce_c_f08ts
   end interface
   interface MPI_Reduce_init
-    subroutine MPI_Reduce_init_f08ts(sendbuf, recvbuf, count, datatype, op, root, comm, info, request, ierror)
+    subroutine MPI_Reduce_init_f08ts(sendbuf, recvbuf, count, datatype, op, root, comm, info, request, &
+        ierror) bind(c, name="weft_call_mpi_reduce_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -6044,7 +6196,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Reduce_init_f08ts
     subroutine MPI_Reduce_init_c_f08ts(sendbuf, recvbuf, count, datatype, op, root, comm, info, request, &
-        ierror)
+        ierror) bind(c, name="weft_call_mpi_reduce_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -6061,7 +6213,7 @@ module mpi_f08
   end interface
   interface PMPI_Reduce_init
     subroutine PMPI_Reduce_init_f08ts(sendbuf, recvbuf, count, datatype, op, root, comm, info, request, &
-        ierror)
+        ierror) bind(c, name="weft_mpi_reduce_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -6076,7 +6228,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Reduce_init_f08ts
     subroutine PMPI_Reduce_init_c_f08ts(sendbuf, recvbuf, count, datatype, op, root, comm, info, request, &
-        ierror)
+        ierror) bind(c, name="weft_mpi_reduce_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -6092,7 +6244,8 @@ module mpi_f08
     end subroutine PMPI_Reduce_init_c_f08ts
   end interface
   interface MPI_Reduce_local
-    subroutine MPI_Reduce_local_f08ts(inbuf, inoutbuf, count, datatype, op, ierror)
+    subroutine MPI_Reduce_local_f08ts(inbuf, inoutbuf, count, datatype, op, ierror) bind(c, &
+        name="weft_call_mpi_reduce_local_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: inbuf
@@ -6102,7 +6255,8 @@ module mpi_f08
       type(MPI_Op), intent(in) :: op
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Reduce_local_f08ts
-    subroutine MPI_Reduce_local_c_f08ts(inbuf, inoutbuf, count, datatype, op, ierror)
+    subroutine MPI_Reduce_local_c_f08ts(inbuf, inoutbuf, count, datatype, op, ierror) bind(c, &
+        name="weft_call_mpi_reduce_local_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: inbuf
@@ -6114,7 +6268,8 @@ module mpi_f08
     end subroutine MPI_Reduce_local_c_f08ts
   end interface
   interface PMPI_Reduce_local
-    subroutine PMPI_Reduce_local_f08ts(inbuf, inoutbuf, count, datatype, op, ierror)
+    subroutine PMPI_Reduce_local_f08ts(inbuf, inoutbuf, count, datatype, op, ierror) bind(c, &
+        name="weft_mpi_reduce_local_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: inbuf
@@ -6124,7 +6279,8 @@ module mpi_f08
       type(MPI_Op), intent(in) :: op
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Reduce_local_f08ts
-    subroutine PMPI_Reduce_local_c_f08ts(inbuf, inoutbuf, count, datatype, op, ierror)
+    subroutine PMPI_Reduce_local_c_f08ts(inbuf, inoutbuf, count, datatype, op, ierror) bind(c, &
+        name="weft_mpi_reduce_local_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: inbuf
@@ -6136,7 +6292,8 @@ module mpi_f08
     end subroutine PMPI_Reduce_local_c_f08ts
   end interface
   interface MPI_Reduce_scatter
-    subroutine MPI_Reduce_scatter_f08ts(sendbuf, recvbuf, recvcounts, datatype, op, comm, ierror)
+    subroutine MPI_Reduce_scatter_f08ts(sendbuf, recvbuf, recvcounts, datatype, op, comm, ierror) bind(c, &
+        name="weft_call_mpi_reduce_scatter_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -6147,7 +6304,8 @@ module mpi_f08
       type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Reduce_scatter_f08ts
-    subroutine MPI_Reduce_scatter_c_f08ts(sendbuf, recvbuf, recvcounts, datatype, op, comm, ierror)
+    subroutine MPI_Reduce_scatter_c_f08ts(sendbuf, recvbuf, recvcounts, datatype, op, comm, ierror) bind(c, &
+        name="weft_call_mpi_reduce_scatter_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -6160,7 +6318,8 @@ module mpi_f08
     end subroutine MPI_Reduce_scatter_c_f08ts
   end interface
   interface PMPI_Reduce_scatter
-    subroutine PMPI_Reduce_scatter_f08ts(sendbuf, recvbuf, recvcounts, datatype, op, comm, ierror)
+    subroutine PMPI_Reduce_scatter_f08ts(sendbuf, recvbuf, recvcounts, datatype, op, comm, ierror) bind(c, &
+        name="weft_mpi_reduce_scatter_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -6171,7 +6330,8 @@ module mpi_f08
       type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Reduce_scatter_f08ts
-    subroutine PMPI_Reduce_scatter_c_f08ts(sendbuf, recvbuf, recvcounts, datatype, op, comm, ierror)
+    subroutine PMPI_Reduce_scatter_c_f08ts(sendbuf, recvbuf, recvcounts, datatype, op, comm, ierror) bind(c, &
+        name="weft_mpi_reduce_scatter_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -6184,7 +6344,8 @@ module mpi_f08
     end subroutine PMPI_Reduce_scatter_c_f08ts
   end interface
   interface MPI_Reduce_scatter_block
-    subroutine MPI_Reduce_scatter_block_f08ts(sendbuf, recvbuf, recvcount, datatype, op, comm, ierror)
+    subroutine MPI_Reduce_scatter_block_f08ts(sendbuf, recvbuf, recvcount, datatype, op, comm, &
+        ierror) bind(c, name="weft_call_mpi_reduce_scatter_block_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -6195,7 +6356,8 @@ module mpi_f08
       type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Reduce_scatter_block_f08ts
-    subroutine MPI_Reduce_scatter_block_c_f08ts(sendbuf, recvbuf, recvcount, datatype, op, comm, ierror)
+    subroutine MPI_Reduce_scatter_block_c_f08ts(sendbuf, recvbuf, recvcount, datatype, op, comm, &
+        ierror) bind(c, name="weft_call_mpi_reduce_scatter_block_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -6208,7 +6370,8 @@ module mpi_f08
     end subroutine MPI_Reduce_scatter_block_c_f08ts
   end interface
   interface PMPI_Reduce_scatter_block
-    subroutine PMPI_Reduce_scatter_block_f08ts(sendbuf, recvbuf, recvcount, datatype, op, comm, ierror)
+    subroutine PMPI_Reduce_scatter_block_f08ts(sendbuf, recvbuf, recvcount, datatype, op, comm, &
+        ierror) bind(c, name="weft_mpi_reduce_scatter_block_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -6219,7 +6382,8 @@ module mpi_f08
       type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Reduce_scatter_block_f08ts
-    subroutine PMPI_Reduce_scatter_block_c_f08ts(sendbuf, recvbuf, recvcount, datatype, op, comm, ierror)
+    subroutine PMPI_Reduce_scatter_block_c_f08ts(sendbuf, recvbuf, recvcount, datatype, op, comm, &
+        ierror) bind(c, name="weft_mpi_reduce_scatter_block_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -6233,7 +6397,7 @@ module mpi_f08
   end interface
   interface MPI_Reduce_scatter_block_init
     subroutine MPI_Reduce_scatter_block_init_f08ts(sendbuf, recvbuf, recvcount, datatype, op, comm, info, &
-        request, ierror)
+        request, ierror) bind(c, name="weft_call_mpi_reduce_scatter_block_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -6247,7 +6411,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Reduce_scatter_block_init_f08ts
     subroutine MPI_Reduce_scatter_block_init_c_f08ts(sendbuf, recvbuf, recvcount, datatype, op, comm, info, &
-        request, ierror)
+        request, ierror) bind(c, name="weft_call_mpi_reduce_scatter_block_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -6263,7 +6427,7 @@ module mpi_f08
   end interface
   interface PMPI_Reduce_scatter_block_init
     subroutine PMPI_Reduce_scatter_block_init_f08ts(sendbuf, recvbuf, recvcount, datatype, op, comm, info, &
-        request, ierror)
+        request, ierror) bind(c, name="weft_mpi_reduce_scatter_block_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -6277,7 +6441,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Reduce_scatter_block_init_f08ts
     subroutine PMPI_Reduce_scatter_block_init_c_f08ts(sendbuf, recvbuf, recvcount, datatype, op, comm, info, &
-        request, ierror)
+        request, ierror) bind(c, name="weft_mpi_reduce_scatter_block_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -6293,7 +6457,7 @@ module mpi_f08
   end interface
   interface MPI_Reduce_scatter_init
     subroutine MPI_Reduce_scatter_init_f08ts(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request, &
-        ierror)
+        ierror) bind(c, name="weft_call_mpi_reduce_scatter_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -6307,7 +6471,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Reduce_scatter_init_f08ts
     subroutine MPI_Reduce_scatter_init_c_f08ts(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, &
-        request, ierror)
+        request, ierror) bind(c, name="weft_call_mpi_reduce_scatter_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -6323,7 +6487,7 @@ module mpi_f08
   end interface
   interface PMPI_Reduce_scatter_init
     subroutine PMPI_Reduce_scatter_init_f08ts(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, &
-        request, ierror)
+        request, ierror) bind(c, name="weft_mpi_reduce_scatter_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -6337,7 +6501,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Reduce_scatter_init_f08ts
     subroutine PMPI_Reduce_scatter_init_c_f08ts(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, &
-        request, ierror)
+        request, ierror) bind(c, name="weft_mpi_reduce_scatter_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -6352,7 +6516,8 @@ module mpi_f08
     end subroutine PMPI_Reduce_scatter_init_c_f08ts
   end interface
   interface MPI_Scan
-    subroutine MPI_Scan_f08ts(sendbuf, recvbuf, count, datatype, op, comm, ierror)
+    subroutine MPI_Scan_f08ts(sendbuf, recvbuf, count, datatype, op, comm, ierror) bind(c, &
+        name="weft_call_mpi_scan_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -6363,7 +6528,8 @@ module mpi_f08
       type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Scan_f08ts
-    subroutine MPI_Scan_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, ierror)
+    subroutine MPI_Scan_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, ierror) bind(c, &
+        name="weft_call_mpi_scan_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -6376,7 +6542,8 @@ module mpi_f08
     end subroutine MPI_Scan_c_f08ts
   end interface
   interface PMPI_Scan
-    subroutine PMPI_Scan_f08ts(sendbuf, recvbuf, count, datatype, op, comm, ierror)
+    subroutine PMPI_Scan_f08ts(sendbuf, recvbuf, count, datatype, op, comm, ierror) bind(c, &
+        name="weft_mpi_scan_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -6387,7 +6554,8 @@ module mpi_f08
       type(MPI_Comm), intent(in) :: comm
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Scan_f08ts
-    subroutine PMPI_Scan_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, ierror)
+    subroutine PMPI_Scan_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, ierror) bind(c, &
+        name="weft_mpi_scan_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -6400,7 +6568,8 @@ module mpi_f08
     end subroutine PMPI_Scan_c_f08ts
   end interface
   interface MPI_Scan_init
-    subroutine MPI_Scan_init_f08ts(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror)
+    subroutine MPI_Scan_init_f08ts(sendbuf, recvbuf, count, datatype, op, comm, info, request, &
+        ierror) bind(c, name="weft_call_mpi_scan_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -6413,7 +6582,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Scan_init_f08ts
-    subroutine MPI_Scan_init_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror)
+    subroutine MPI_Scan_init_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, info, request, &
+        ierror) bind(c, name="weft_call_mpi_scan_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -6428,7 +6598,8 @@ module mpi_f08
     end subroutine MPI_Scan_init_c_f08ts
   end interface
   interface PMPI_Scan_init
-    subroutine PMPI_Scan_init_f08ts(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror)
+    subroutine PMPI_Scan_init_f08ts(sendbuf, recvbuf, count, datatype, op, comm, info, request, &
+        ierror) bind(c, name="weft_mpi_scan_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -6441,7 +6612,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Scan_init_f08ts
-    subroutine PMPI_Scan_init_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror)
+    subroutine PMPI_Scan_init_c_f08ts(sendbuf, recvbuf, count, datatype, op, comm, info, request, &
+        ierror) bind(c, name="weft_mpi_scan_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -6457,7 +6629,7 @@ module mpi_f08
   end interface
   interface MPI_Scatter
     subroutine MPI_Scatter_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &
-        ierror)
+        ierror) bind(c, name="weft_call_mpi_scatter_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -6471,7 +6643,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Scatter_f08ts
     subroutine MPI_Scatter_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &
-        ierror)
+        ierror) bind(c, name="weft_call_mpi_scatter_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -6487,7 +6659,7 @@ module mpi_f08
   end interface
   interface PMPI_Scatter
     subroutine PMPI_Scatter_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &
-        ierror)
+        ierror) bind(c, name="weft_mpi_scatter_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -6501,7 +6673,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Scatter_f08ts
     subroutine PMPI_Scatter_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &
-        ierror)
+        ierror) bind(c, name="weft_mpi_scatter_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -6517,7 +6689,7 @@ module mpi_f08
   end interface
   interface MPI_Scatter_init
     subroutine MPI_Scatter_init_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &
-        info, request, ierror)
+        info, request, ierror) bind(c, name="weft_call_mpi_scatter_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -6533,7 +6705,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Scatter_init_f08ts
     subroutine MPI_Scatter_init_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, &
-        comm, info, request, ierror)
+        comm, info, request, ierror) bind(c, name="weft_call_mpi_scatter_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -6551,7 +6723,7 @@ module mpi_f08
   end interface
   interface PMPI_Scatter_init
     subroutine PMPI_Scatter_init_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, &
-        comm, info, request, ierror)
+        comm, info, request, ierror) bind(c, name="weft_mpi_scatter_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -6567,7 +6739,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Scatter_init_f08ts
     subroutine PMPI_Scatter_init_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, &
-        comm, info, request, ierror)
+        comm, info, request, ierror) bind(c, name="weft_mpi_scatter_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -6585,7 +6757,7 @@ module mpi_f08
   end interface
   interface MPI_Scatterv
     subroutine MPI_Scatterv_f08ts(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, &
-        comm, ierror)
+        comm, ierror) bind(c, name="weft_call_mpi_scatterv_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -6600,7 +6772,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Scatterv_f08ts
     subroutine MPI_Scatterv_c_f08ts(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, &
-        root, comm, ierror)
+        root, comm, ierror) bind(c, name="weft_call_mpi_scatterv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -6617,7 +6789,7 @@ module mpi_f08
   end interface
   interface PMPI_Scatterv
     subroutine PMPI_Scatterv_f08ts(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, &
-        comm, ierror)
+        comm, ierror) bind(c, name="weft_mpi_scatterv_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -6632,7 +6804,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Scatterv_f08ts
     subroutine PMPI_Scatterv_c_f08ts(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, &
-        root, comm, ierror)
+        root, comm, ierror) bind(c, name="weft_mpi_scatterv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -6649,7 +6821,7 @@ module mpi_f08
   end interface
   interface MPI_Scatterv_init
     subroutine MPI_Scatterv_init_f08ts(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, &
-        root, comm, info, request, ierror)
+        root, comm, info, request, ierror) bind(c, name="weft_call_mpi_scatterv_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -6666,7 +6838,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Scatterv_init_f08ts
     subroutine MPI_Scatterv_init_c_f08ts(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, &
-        root, comm, info, request, ierror)
+        root, comm, info, request, ierror) bind(c, name="weft_call_mpi_scatterv_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -6685,7 +6857,7 @@ module mpi_f08
   end interface
   interface PMPI_Scatterv_init
     subroutine PMPI_Scatterv_init_f08ts(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, &
-        root, comm, info, request, ierror)
+        root, comm, info, request, ierror) bind(c, name="weft_mpi_scatterv_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -6702,7 +6874,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Scatterv_init_f08ts
     subroutine PMPI_Scatterv_init_c_f08ts(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, &
-        recvtype, root, comm, info, request, ierror)
+        recvtype, root, comm, info, request, ierror) bind(c, name="weft_mpi_scatterv_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8327,7 +8499,7 @@ module mpi_f08
   end interface
   interface MPI_Ineighbor_allgather
     subroutine MPI_Ineighbor_allgather_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, &
-        comm, request, ierror)
+        comm, request, ierror) bind(c, name="weft_call_mpi_ineighbor_allgather_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8341,7 +8513,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Ineighbor_allgather_f08ts
     subroutine MPI_Ineighbor_allgather_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, &
-        comm, request, ierror)
+        comm, request, ierror) bind(c, name="weft_call_mpi_ineighbor_allgather_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8357,7 +8529,7 @@ module mpi_f08
   end interface
   interface PMPI_Ineighbor_allgather
     subroutine PMPI_Ineighbor_allgather_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, &
-        comm, request, ierror)
+        comm, request, ierror) bind(c, name="weft_mpi_ineighbor_allgather_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8371,7 +8543,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Ineighbor_allgather_f08ts
     subroutine PMPI_Ineighbor_allgather_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, &
-        comm, request, ierror)
+        comm, request, ierror) bind(c, name="weft_mpi_ineighbor_allgather_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8387,7 +8559,7 @@ module mpi_f08
   end interface
   interface MPI_Ineighbor_allgatherv
     subroutine MPI_Ineighbor_allgatherv_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, &
-        recvtype, comm, request, ierror)
+        recvtype, comm, request, ierror) bind(c, name="weft_call_mpi_ineighbor_allgatherv_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8402,7 +8574,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Ineighbor_allgatherv_f08ts
     subroutine MPI_Ineighbor_allgatherv_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, &
-        recvtype, comm, request, ierror)
+        recvtype, comm, request, ierror) bind(c, name="weft_call_mpi_ineighbor_allgatherv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8419,7 +8591,7 @@ module mpi_f08
   end interface
   interface PMPI_Ineighbor_allgatherv
     subroutine PMPI_Ineighbor_allgatherv_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, &
-        recvtype, comm, request, ierror)
+        recvtype, comm, request, ierror) bind(c, name="weft_mpi_ineighbor_allgatherv_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8434,7 +8606,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Ineighbor_allgatherv_f08ts
     subroutine PMPI_Ineighbor_allgatherv_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, &
-        recvtype, comm, request, ierror)
+        recvtype, comm, request, ierror) bind(c, name="weft_mpi_ineighbor_allgatherv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8451,7 +8623,7 @@ module mpi_f08
   end interface
   interface MPI_Ineighbor_alltoall
     subroutine MPI_Ineighbor_alltoall_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &
-        request, ierror)
+        request, ierror) bind(c, name="weft_call_mpi_ineighbor_alltoall_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8465,7 +8637,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Ineighbor_alltoall_f08ts
     subroutine MPI_Ineighbor_alltoall_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, &
-        comm, request, ierror)
+        comm, request, ierror) bind(c, name="weft_call_mpi_ineighbor_alltoall_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8481,7 +8653,7 @@ module mpi_f08
   end interface
   interface PMPI_Ineighbor_alltoall
     subroutine PMPI_Ineighbor_alltoall_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, &
-        comm, request, ierror)
+        comm, request, ierror) bind(c, name="weft_mpi_ineighbor_alltoall_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8495,7 +8667,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Ineighbor_alltoall_f08ts
     subroutine PMPI_Ineighbor_alltoall_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, &
-        comm, request, ierror)
+        comm, request, ierror) bind(c, name="weft_mpi_ineighbor_alltoall_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8511,7 +8683,7 @@ module mpi_f08
   end interface
   interface MPI_Ineighbor_alltoallv
     subroutine MPI_Ineighbor_alltoallv_f08ts(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, &
-        rdispls, recvtype, comm, request, ierror)
+        rdispls, recvtype, comm, request, ierror) bind(c, name="weft_call_mpi_ineighbor_alltoallv_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8527,7 +8699,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Ineighbor_alltoallv_f08ts
     subroutine MPI_Ineighbor_alltoallv_c_f08ts(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, &
-        rdispls, recvtype, comm, request, ierror)
+        rdispls, recvtype, comm, request, ierror) bind(c, name="weft_call_mpi_ineighbor_alltoallv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8545,7 +8717,7 @@ module mpi_f08
   end interface
   interface PMPI_Ineighbor_alltoallv
     subroutine PMPI_Ineighbor_alltoallv_f08ts(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, &
-        rdispls, recvtype, comm, request, ierror)
+        rdispls, recvtype, comm, request, ierror) bind(c, name="weft_mpi_ineighbor_alltoallv_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8561,7 +8733,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Ineighbor_alltoallv_f08ts
     subroutine PMPI_Ineighbor_alltoallv_c_f08ts(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, &
-        rdispls, recvtype, comm, request, ierror)
+        rdispls, recvtype, comm, request, ierror) bind(c, name="weft_mpi_ineighbor_alltoallv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8579,7 +8751,7 @@ module mpi_f08
   end interface
   interface MPI_Ineighbor_alltoallw
     subroutine MPI_Ineighbor_alltoallw_f08ts(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, &
-        rdispls, recvtypes, comm, request, ierror)
+        rdispls, recvtypes, comm, request, ierror) bind(c, name="weft_call_mpi_ineighbor_alltoallw_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8595,7 +8767,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Ineighbor_alltoallw_f08ts
     subroutine MPI_Ineighbor_alltoallw_c_f08ts(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, &
-        rdispls, recvtypes, comm, request, ierror)
+        rdispls, recvtypes, comm, request, ierror) bind(c, name="weft_call_mpi_ineighbor_alltoallw_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8613,7 +8785,7 @@ module mpi_f08
   end interface
   interface PMPI_Ineighbor_alltoallw
     subroutine PMPI_Ineighbor_alltoallw_f08ts(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, &
-        rdispls, recvtypes, comm, request, ierror)
+        rdispls, recvtypes, comm, request, ierror) bind(c, name="weft_mpi_ineighbor_alltoallw_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8629,7 +8801,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Ineighbor_alltoallw_f08ts
     subroutine PMPI_Ineighbor_alltoallw_c_f08ts(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, &
-        rdispls, recvtypes, comm, request, ierror)
+        rdispls, recvtypes, comm, request, ierror) bind(c, name="weft_mpi_ineighbor_alltoallw_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8647,7 +8819,7 @@ module mpi_f08
   end interface
   interface MPI_Neighbor_allgather
     subroutine MPI_Neighbor_allgather_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &
-        ierror)
+        ierror) bind(c, name="weft_call_mpi_neighbor_allgather_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -8660,7 +8832,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Neighbor_allgather_f08ts
     subroutine MPI_Neighbor_allgather_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, &
-        comm, ierror)
+        comm, ierror) bind(c, name="weft_call_mpi_neighbor_allgather_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -8675,7 +8847,7 @@ module mpi_f08
   end interface
   interface PMPI_Neighbor_allgather
     subroutine PMPI_Neighbor_allgather_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, &
-        comm, ierror)
+        comm, ierror) bind(c, name="weft_mpi_neighbor_allgather_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -8688,7 +8860,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Neighbor_allgather_f08ts
     subroutine PMPI_Neighbor_allgather_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, &
-        comm, ierror)
+        comm, ierror) bind(c, name="weft_mpi_neighbor_allgather_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -8703,7 +8875,7 @@ module mpi_f08
   end interface
   interface MPI_Neighbor_allgather_init
     subroutine MPI_Neighbor_allgather_init_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, &
-        comm, info, request, ierror)
+        comm, info, request, ierror) bind(c, name="weft_call_mpi_neighbor_allgather_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8718,7 +8890,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Neighbor_allgather_init_f08ts
     subroutine MPI_Neighbor_allgather_init_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, &
-        recvtype, comm, info, request, ierror)
+        recvtype, comm, info, request, ierror) bind(c, name="weft_call_mpi_neighbor_allgather_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8735,7 +8907,7 @@ module mpi_f08
   end interface
   interface PMPI_Neighbor_allgather_init
     subroutine PMPI_Neighbor_allgather_init_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, &
-        comm, info, request, ierror)
+        comm, info, request, ierror) bind(c, name="weft_mpi_neighbor_allgather_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8750,7 +8922,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Neighbor_allgather_init_f08ts
     subroutine PMPI_Neighbor_allgather_init_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, &
-        recvtype, comm, info, request, ierror)
+        recvtype, comm, info, request, ierror) bind(c, name="weft_mpi_neighbor_allgather_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8767,7 +8939,7 @@ module mpi_f08
   end interface
   interface MPI_Neighbor_allgatherv
     subroutine MPI_Neighbor_allgatherv_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, &
-        recvtype, comm, ierror)
+        recvtype, comm, ierror) bind(c, name="weft_call_mpi_neighbor_allgatherv_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -8781,7 +8953,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Neighbor_allgatherv_f08ts
     subroutine MPI_Neighbor_allgatherv_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, &
-        recvtype, comm, ierror)
+        recvtype, comm, ierror) bind(c, name="weft_call_mpi_neighbor_allgatherv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -8797,7 +8969,7 @@ module mpi_f08
   end interface
   interface PMPI_Neighbor_allgatherv
     subroutine PMPI_Neighbor_allgatherv_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, &
-        recvtype, comm, ierror)
+        recvtype, comm, ierror) bind(c, name="weft_mpi_neighbor_allgatherv_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -8811,7 +8983,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Neighbor_allgatherv_f08ts
     subroutine PMPI_Neighbor_allgatherv_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, &
-        recvtype, comm, ierror)
+        recvtype, comm, ierror) bind(c, name="weft_mpi_neighbor_allgatherv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -8827,7 +8999,7 @@ module mpi_f08
   end interface
   interface MPI_Neighbor_allgatherv_init
     subroutine MPI_Neighbor_allgatherv_init_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, &
-        recvtype, comm, info, request, ierror)
+        recvtype, comm, info, request, ierror) bind(c, name="weft_call_mpi_neighbor_allgatherv_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8843,7 +9015,8 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Neighbor_allgatherv_init_f08ts
     subroutine MPI_Neighbor_allgatherv_init_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, &
-        displs, recvtype, comm, info, request, ierror)
+        displs, recvtype, comm, info, request, ierror) bind(c, &
+        name="weft_call_mpi_neighbor_allgatherv_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8861,7 +9034,7 @@ module mpi_f08
   end interface
   interface PMPI_Neighbor_allgatherv_init
     subroutine PMPI_Neighbor_allgatherv_init_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, &
-        recvtype, comm, info, request, ierror)
+        recvtype, comm, info, request, ierror) bind(c, name="weft_mpi_neighbor_allgatherv_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8877,7 +9050,8 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Neighbor_allgatherv_init_f08ts
     subroutine PMPI_Neighbor_allgatherv_init_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcounts, &
-        displs, recvtype, comm, info, request, ierror)
+        displs, recvtype, comm, info, request, ierror) bind(c, &
+        name="weft_mpi_neighbor_allgatherv_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8895,7 +9069,7 @@ module mpi_f08
   end interface
   interface MPI_Neighbor_alltoall
     subroutine MPI_Neighbor_alltoall_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &
-        ierror)
+        ierror) bind(c, name="weft_call_mpi_neighbor_alltoall_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -8908,7 +9082,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Neighbor_alltoall_f08ts
     subroutine MPI_Neighbor_alltoall_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, &
-        comm, ierror)
+        comm, ierror) bind(c, name="weft_call_mpi_neighbor_alltoall_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -8923,7 +9097,7 @@ module mpi_f08
   end interface
   interface PMPI_Neighbor_alltoall
     subroutine PMPI_Neighbor_alltoall_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &
-        ierror)
+        ierror) bind(c, name="weft_mpi_neighbor_alltoall_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -8936,7 +9110,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Neighbor_alltoall_f08ts
     subroutine PMPI_Neighbor_alltoall_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, &
-        comm, ierror)
+        comm, ierror) bind(c, name="weft_mpi_neighbor_alltoall_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -8951,7 +9125,7 @@ module mpi_f08
   end interface
   interface MPI_Neighbor_alltoall_init
     subroutine MPI_Neighbor_alltoall_init_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, &
-        comm, info, request, ierror)
+        comm, info, request, ierror) bind(c, name="weft_call_mpi_neighbor_alltoall_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8966,7 +9140,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Neighbor_alltoall_init_f08ts
     subroutine MPI_Neighbor_alltoall_init_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, &
-        comm, info, request, ierror)
+        comm, info, request, ierror) bind(c, name="weft_call_mpi_neighbor_alltoall_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8983,7 +9157,7 @@ module mpi_f08
   end interface
   interface PMPI_Neighbor_alltoall_init
     subroutine PMPI_Neighbor_alltoall_init_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, &
-        comm, info, request, ierror)
+        comm, info, request, ierror) bind(c, name="weft_mpi_neighbor_alltoall_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -8998,7 +9172,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Neighbor_alltoall_init_f08ts
     subroutine PMPI_Neighbor_alltoall_init_c_f08ts(sendbuf, sendcount, sendtype, recvbuf, recvcount, &
-        recvtype, comm, info, request, ierror)
+        recvtype, comm, info, request, ierror) bind(c, name="weft_mpi_neighbor_alltoall_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -9015,7 +9189,7 @@ module mpi_f08
   end interface
   interface MPI_Neighbor_alltoallv
     subroutine MPI_Neighbor_alltoallv_f08ts(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, &
-        rdispls, recvtype, comm, ierror)
+        rdispls, recvtype, comm, ierror) bind(c, name="weft_call_mpi_neighbor_alltoallv_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -9030,7 +9204,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Neighbor_alltoallv_f08ts
     subroutine MPI_Neighbor_alltoallv_c_f08ts(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, &
-        rdispls, recvtype, comm, ierror)
+        rdispls, recvtype, comm, ierror) bind(c, name="weft_call_mpi_neighbor_alltoallv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -9047,7 +9221,7 @@ module mpi_f08
   end interface
   interface PMPI_Neighbor_alltoallv
     subroutine PMPI_Neighbor_alltoallv_f08ts(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, &
-        rdispls, recvtype, comm, ierror)
+        rdispls, recvtype, comm, ierror) bind(c, name="weft_mpi_neighbor_alltoallv_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -9062,7 +9236,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Neighbor_alltoallv_f08ts
     subroutine PMPI_Neighbor_alltoallv_c_f08ts(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, &
-        rdispls, recvtype, comm, ierror)
+        rdispls, recvtype, comm, ierror) bind(c, name="weft_mpi_neighbor_alltoallv_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -9079,7 +9253,8 @@ module mpi_f08
   end interface
   interface MPI_Neighbor_alltoallv_init
     subroutine MPI_Neighbor_alltoallv_init_f08ts(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, &
-        rdispls, recvtype, comm, info, request, ierror)
+        rdispls, recvtype, comm, info, request, ierror) bind(c, &
+        name="weft_call_mpi_neighbor_alltoallv_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -9096,7 +9271,8 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Neighbor_alltoallv_init_f08ts
     subroutine MPI_Neighbor_alltoallv_init_c_f08ts(sendbuf, sendcounts, sdispls, sendtype, recvbuf, &
-        recvcounts, rdispls, recvtype, comm, info, request, ierror)
+        recvcounts, rdispls, recvtype, comm, info, request, ierror) bind(c, &
+        name="weft_call_mpi_neighbor_alltoallv_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -9115,7 +9291,8 @@ module mpi_f08
   end interface
   interface PMPI_Neighbor_alltoallv_init
     subroutine PMPI_Neighbor_alltoallv_init_f08ts(sendbuf, sendcounts, sdispls, sendtype, recvbuf, &
-        recvcounts, rdispls, recvtype, comm, info, request, ierror)
+        recvcounts, rdispls, recvtype, comm, info, request, ierror) bind(c, &
+        name="weft_mpi_neighbor_alltoallv_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -9132,7 +9309,8 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Neighbor_alltoallv_init_f08ts
     subroutine PMPI_Neighbor_alltoallv_init_c_f08ts(sendbuf, sendcounts, sdispls, sendtype, recvbuf, &
-        recvcounts, rdispls, recvtype, comm, info, request, ierror)
+        recvcounts, rdispls, recvtype, comm, info, request, ierror) bind(c, &
+        name="weft_mpi_neighbor_alltoallv_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -9151,7 +9329,7 @@ module mpi_f08
   end interface
   interface MPI_Neighbor_alltoallw
     subroutine MPI_Neighbor_alltoallw_f08ts(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, &
-        rdispls, recvtypes, comm, ierror)
+        rdispls, recvtypes, comm, ierror) bind(c, name="weft_call_mpi_neighbor_alltoallw_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -9166,7 +9344,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Neighbor_alltoallw_f08ts
     subroutine MPI_Neighbor_alltoallw_c_f08ts(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, &
-        rdispls, recvtypes, comm, ierror)
+        rdispls, recvtypes, comm, ierror) bind(c, name="weft_call_mpi_neighbor_alltoallw_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -9183,7 +9361,7 @@ module mpi_f08
   end interface
   interface PMPI_Neighbor_alltoallw
     subroutine PMPI_Neighbor_alltoallw_f08ts(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, &
-        rdispls, recvtypes, comm, ierror)
+        rdispls, recvtypes, comm, ierror) bind(c, name="weft_mpi_neighbor_alltoallw_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -9198,7 +9376,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Neighbor_alltoallw_f08ts
     subroutine PMPI_Neighbor_alltoallw_c_f08ts(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, &
-        rdispls, recvtypes, comm, ierror)
+        rdispls, recvtypes, comm, ierror) bind(c, name="weft_mpi_neighbor_alltoallw_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in) :: sendbuf
@@ -9215,7 +9393,8 @@ module mpi_f08
   end interface
   interface MPI_Neighbor_alltoallw_init
     subroutine MPI_Neighbor_alltoallw_init_f08ts(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, &
-        recvcounts, rdispls, recvtypes, comm, info, request, ierror)
+        recvcounts, rdispls, recvtypes, comm, info, request, ierror) bind(c, &
+        name="weft_call_mpi_neighbor_alltoallw_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -9232,7 +9411,8 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Neighbor_alltoallw_init_f08ts
     subroutine MPI_Neighbor_alltoallw_init_c_f08ts(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, &
-        recvcounts, rdispls, recvtypes, comm, info, request, ierror)
+        recvcounts, rdispls, recvtypes, comm, info, request, ierror) bind(c, &
+        name="weft_call_mpi_neighbor_alltoallw_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -9251,7 +9431,8 @@ module mpi_f08
   end interface
   interface PMPI_Neighbor_alltoallw_init
     subroutine PMPI_Neighbor_alltoallw_init_f08ts(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, &
-        recvcounts, rdispls, recvtypes, comm, info, request, ierror)
+        recvcounts, rdispls, recvtypes, comm, info, request, ierror) bind(c, &
+        name="weft_mpi_neighbor_alltoallw_init_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -9268,7 +9449,8 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Neighbor_alltoallw_init_f08ts
     subroutine PMPI_Neighbor_alltoallw_init_c_f08ts(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, &
-        recvcounts, rdispls, recvtypes, comm, info, request, ierror)
+        recvcounts, rdispls, recvtypes, comm, info, request, ierror) bind(c, &
+        name="weft_mpi_neighbor_alltoallw_init_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: sendbuf
@@ -9576,7 +9758,7 @@ module mpi_f08
     end subroutine PMPI_File_set_errhandler_f08
   end interface
   interface MPI_Free_mem
-    subroutine MPI_Free_mem_f08ts(base, ierror)
+    subroutine MPI_Free_mem_f08ts(base, ierror) bind(c, name="weft_call_mpi_free_mem_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: base
@@ -9584,7 +9766,7 @@ module mpi_f08
     end subroutine MPI_Free_mem_f08ts
   end interface
   interface PMPI_Free_mem
-    subroutine PMPI_Free_mem_f08ts(base, ierror)
+    subroutine PMPI_Free_mem_f08ts(base, ierror) bind(c, name="weft_mpi_free_mem_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: base
@@ -10553,7 +10735,7 @@ module mpi_f08
   end interface
   interface MPI_Accumulate
     subroutine MPI_Accumulate_f08ts(origin_addr, origin_count, origin_datatype, target_rank, target_disp, &
-        target_count, target_datatype, op, win, ierror)
+        target_count, target_datatype, op, win, ierror) bind(c, name="weft_call_mpi_accumulate_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: origin_addr
@@ -10568,7 +10750,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Accumulate_f08ts
     subroutine MPI_Accumulate_c_f08ts(origin_addr, origin_count, origin_datatype, target_rank, target_disp, &
-        target_count, target_datatype, op, win, ierror)
+        target_count, target_datatype, op, win, ierror) bind(c, name="weft_call_mpi_accumulate_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: origin_addr
@@ -10585,7 +10767,7 @@ module mpi_f08
   end interface
   interface PMPI_Accumulate
     subroutine PMPI_Accumulate_f08ts(origin_addr, origin_count, origin_datatype, target_rank, target_disp, &
-        target_count, target_datatype, op, win, ierror)
+        target_count, target_datatype, op, win, ierror) bind(c, name="weft_mpi_accumulate_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: origin_addr
@@ -10600,7 +10782,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Accumulate_f08ts
     subroutine PMPI_Accumulate_c_f08ts(origin_addr, origin_count, origin_datatype, target_rank, target_disp, &
-        target_count, target_datatype, op, win, ierror)
+        target_count, target_datatype, op, win, ierror) bind(c, name="weft_mpi_accumulate_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: origin_addr
@@ -10617,7 +10799,7 @@ module mpi_f08
   end interface
   interface MPI_Compare_and_swap
     subroutine MPI_Compare_and_swap_f08ts(origin_addr, compare_addr, result_addr, datatype, target_rank, &
-        target_disp, win, ierror)
+        target_disp, win, ierror) bind(c, name="weft_call_mpi_compare_and_swap_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: origin_addr
@@ -10632,7 +10814,7 @@ module mpi_f08
   end interface
   interface PMPI_Compare_and_swap
     subroutine PMPI_Compare_and_swap_f08ts(origin_addr, compare_addr, result_addr, datatype, target_rank, &
-        target_disp, win, ierror)
+        target_disp, win, ierror) bind(c, name="weft_mpi_compare_and_swap_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: origin_addr
@@ -10647,7 +10829,7 @@ module mpi_f08
   end interface
   interface MPI_Fetch_and_op
     subroutine MPI_Fetch_and_op_f08ts(origin_addr, result_addr, datatype, target_rank, target_disp, op, win, &
-        ierror)
+        ierror) bind(c, name="weft_call_mpi_fetch_and_op_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: origin_addr
@@ -10662,7 +10844,7 @@ module mpi_f08
   end interface
   interface PMPI_Fetch_and_op
     subroutine PMPI_Fetch_and_op_f08ts(origin_addr, result_addr, datatype, target_rank, target_disp, op, win, &
-        ierror)
+        ierror) bind(c, name="weft_mpi_fetch_and_op_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: origin_addr
@@ -10677,7 +10859,7 @@ module mpi_f08
   end interface
   interface MPI_Get
     subroutine MPI_Get_f08ts(origin_addr, origin_count, origin_datatype, target_rank, target_disp, &
-        target_count, target_datatype, win, ierror)
+        target_count, target_datatype, win, ierror) bind(c, name="weft_call_mpi_get_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: origin_addr
@@ -10691,7 +10873,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Get_f08ts
     subroutine MPI_Get_c_f08ts(origin_addr, origin_count, origin_datatype, target_rank, target_disp, &
-        target_count, target_datatype, win, ierror)
+        target_count, target_datatype, win, ierror) bind(c, name="weft_call_mpi_get_c_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: origin_addr
@@ -10707,7 +10889,7 @@ module mpi_f08
   end interface
   interface PMPI_Get
     subroutine PMPI_Get_f08ts(origin_addr, origin_count, origin_datatype, target_rank, target_disp, &
-        target_count, target_datatype, win, ierror)
+        target_count, target_datatype, win, ierror) bind(c, name="weft_mpi_get_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: origin_addr
@@ -10721,7 +10903,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Get_f08ts
     subroutine PMPI_Get_c_f08ts(origin_addr, origin_count, origin_datatype, target_rank, target_disp, &
-        target_count, target_datatype, win, ierror)
+        target_count, target_datatype, win, ierror) bind(c, name="weft_mpi_get_c_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: origin_addr
@@ -10738,7 +10920,7 @@ module mpi_f08
   interface MPI_Get_accumulate
     subroutine MPI_Get_accumulate_f08ts(origin_addr, origin_count, origin_datatype, result_addr, &
         result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, &
-        ierror)
+        ierror) bind(c, name="weft_call_mpi_get_accumulate_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: origin_addr
@@ -10757,7 +10939,7 @@ module mpi_f08
     end subroutine MPI_Get_accumulate_f08ts
     subroutine MPI_Get_accumulate_c_f08ts(origin_addr, origin_count, origin_datatype, result_addr, &
         result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, &
-        ierror)
+        ierror) bind(c, name="weft_call_mpi_get_accumulate_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: origin_addr
@@ -10778,7 +10960,7 @@ module mpi_f08
   interface PMPI_Get_accumulate
     subroutine PMPI_Get_accumulate_f08ts(origin_addr, origin_count, origin_datatype, result_addr, &
         result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, &
-        ierror)
+        ierror) bind(c, name="weft_mpi_get_accumulate_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: origin_addr
@@ -10797,7 +10979,7 @@ module mpi_f08
     end subroutine PMPI_Get_accumulate_f08ts
     subroutine PMPI_Get_accumulate_c_f08ts(origin_addr, origin_count, origin_datatype, result_addr, &
         result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, &
-        ierror)
+        ierror) bind(c, name="weft_mpi_get_accumulate_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: origin_addr
@@ -10817,7 +10999,7 @@ module mpi_f08
   end interface
   interface MPI_Put
     subroutine MPI_Put_f08ts(origin_addr, origin_count, origin_datatype, target_rank, target_disp, &
-        target_count, target_datatype, win, ierror)
+        target_count, target_datatype, win, ierror) bind(c, name="weft_call_mpi_put_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: origin_addr
@@ -10831,7 +11013,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Put_f08ts
     subroutine MPI_Put_c_f08ts(origin_addr, origin_count, origin_datatype, target_rank, target_disp, &
-        target_count, target_datatype, win, ierror)
+        target_count, target_datatype, win, ierror) bind(c, name="weft_call_mpi_put_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: origin_addr
@@ -10847,7 +11029,7 @@ module mpi_f08
   end interface
   interface PMPI_Put
     subroutine PMPI_Put_f08ts(origin_addr, origin_count, origin_datatype, target_rank, target_disp, &
-        target_count, target_datatype, win, ierror)
+        target_count, target_datatype, win, ierror) bind(c, name="weft_mpi_put_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: origin_addr
@@ -10861,7 +11043,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Put_f08ts
     subroutine PMPI_Put_c_f08ts(origin_addr, origin_count, origin_datatype, target_rank, target_disp, &
-        target_count, target_datatype, win, ierror)
+        target_count, target_datatype, win, ierror) bind(c, name="weft_mpi_put_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: origin_addr
@@ -10877,7 +11059,8 @@ module mpi_f08
   end interface
   interface MPI_Raccumulate
     subroutine MPI_Raccumulate_f08ts(origin_addr, origin_count, origin_datatype, target_rank, target_disp, &
-        target_count, target_datatype, op, win, request, ierror)
+        target_count, target_datatype, op, win, request, ierror) bind(c, &
+        name="weft_call_mpi_raccumulate_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: origin_addr
@@ -10893,7 +11076,8 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Raccumulate_f08ts
     subroutine MPI_Raccumulate_c_f08ts(origin_addr, origin_count, origin_datatype, target_rank, target_disp, &
-        target_count, target_datatype, op, win, request, ierror)
+        target_count, target_datatype, op, win, request, ierror) bind(c, &
+        name="weft_call_mpi_raccumulate_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: origin_addr
@@ -10911,7 +11095,7 @@ module mpi_f08
   end interface
   interface PMPI_Raccumulate
     subroutine PMPI_Raccumulate_f08ts(origin_addr, origin_count, origin_datatype, target_rank, target_disp, &
-        target_count, target_datatype, op, win, request, ierror)
+        target_count, target_datatype, op, win, request, ierror) bind(c, name="weft_mpi_raccumulate_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: origin_addr
@@ -10927,7 +11111,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Raccumulate_f08ts
     subroutine PMPI_Raccumulate_c_f08ts(origin_addr, origin_count, origin_datatype, target_rank, target_disp, &
-        target_count, target_datatype, op, win, request, ierror)
+        target_count, target_datatype, op, win, request, ierror) bind(c, name="weft_mpi_raccumulate_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: origin_addr
@@ -10945,7 +11129,7 @@ module mpi_f08
   end interface
   interface MPI_Rget
     subroutine MPI_Rget_f08ts(origin_addr, origin_count, origin_datatype, target_rank, target_disp, &
-        target_count, target_datatype, win, request, ierror)
+        target_count, target_datatype, win, request, ierror) bind(c, name="weft_call_mpi_rget_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: origin_addr
@@ -10960,7 +11144,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Rget_f08ts
     subroutine MPI_Rget_c_f08ts(origin_addr, origin_count, origin_datatype, target_rank, target_disp, &
-        target_count, target_datatype, win, request, ierror)
+        target_count, target_datatype, win, request, ierror) bind(c, name="weft_call_mpi_rget_c_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: origin_addr
@@ -10977,7 +11161,7 @@ module mpi_f08
   end interface
   interface PMPI_Rget
     subroutine PMPI_Rget_f08ts(origin_addr, origin_count, origin_datatype, target_rank, target_disp, &
-        target_count, target_datatype, win, request, ierror)
+        target_count, target_datatype, win, request, ierror) bind(c, name="weft_mpi_rget_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: origin_addr
@@ -10992,7 +11176,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Rget_f08ts
     subroutine PMPI_Rget_c_f08ts(origin_addr, origin_count, origin_datatype, target_rank, target_disp, &
-        target_count, target_datatype, win, request, ierror)
+        target_count, target_datatype, win, request, ierror) bind(c, name="weft_mpi_rget_c_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: origin_addr
@@ -11010,7 +11194,7 @@ module mpi_f08
   interface MPI_Rget_accumulate
     subroutine MPI_Rget_accumulate_f08ts(origin_addr, origin_count, origin_datatype, result_addr, &
         result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, &
-        request, ierror)
+        request, ierror) bind(c, name="weft_call_mpi_rget_accumulate_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: origin_addr
@@ -11030,7 +11214,7 @@ module mpi_f08
     end subroutine MPI_Rget_accumulate_f08ts
     subroutine MPI_Rget_accumulate_c_f08ts(origin_addr, origin_count, origin_datatype, result_addr, &
         result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, &
-        request, ierror)
+        request, ierror) bind(c, name="weft_call_mpi_rget_accumulate_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: origin_addr
@@ -11052,7 +11236,7 @@ module mpi_f08
   interface PMPI_Rget_accumulate
     subroutine PMPI_Rget_accumulate_f08ts(origin_addr, origin_count, origin_datatype, result_addr, &
         result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, &
-        request, ierror)
+        request, ierror) bind(c, name="weft_mpi_rget_accumulate_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: origin_addr
@@ -11072,7 +11256,7 @@ module mpi_f08
     end subroutine PMPI_Rget_accumulate_f08ts
     subroutine PMPI_Rget_accumulate_c_f08ts(origin_addr, origin_count, origin_datatype, result_addr, &
         result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, &
-        request, ierror)
+        request, ierror) bind(c, name="weft_mpi_rget_accumulate_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: origin_addr
@@ -11093,7 +11277,7 @@ module mpi_f08
   end interface
   interface MPI_Rput
     subroutine MPI_Rput_f08ts(origin_addr, origin_count, origin_datatype, target_rank, target_disp, &
-        target_count, target_datatype, win, request, ierror)
+        target_count, target_datatype, win, request, ierror) bind(c, name="weft_call_mpi_rput_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: origin_addr
@@ -11108,7 +11292,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Rput_f08ts
     subroutine MPI_Rput_c_f08ts(origin_addr, origin_count, origin_datatype, target_rank, target_disp, &
-        target_count, target_datatype, win, request, ierror)
+        target_count, target_datatype, win, request, ierror) bind(c, name="weft_call_mpi_rput_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: origin_addr
@@ -11125,7 +11309,7 @@ module mpi_f08
   end interface
   interface PMPI_Rput
     subroutine PMPI_Rput_f08ts(origin_addr, origin_count, origin_datatype, target_rank, target_disp, &
-        target_count, target_datatype, win, request, ierror)
+        target_count, target_datatype, win, request, ierror) bind(c, name="weft_mpi_rput_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: origin_addr
@@ -11140,7 +11324,7 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Rput_f08ts
     subroutine PMPI_Rput_c_f08ts(origin_addr, origin_count, origin_datatype, target_rank, target_disp, &
-        target_count, target_datatype, win, request, ierror)
+        target_count, target_datatype, win, request, ierror) bind(c, name="weft_mpi_rput_c_f08ts")
       import
       implicit none
       type(*), dimension(..), intent(in), asynchronous :: origin_addr
@@ -11260,7 +11444,7 @@ module mpi_f08
     end subroutine PMPI_Win_allocate_shared_c_f08
   end interface
   interface MPI_Win_attach
-    subroutine MPI_Win_attach_f08ts(win, base, size, ierror)
+    subroutine MPI_Win_attach_f08ts(win, base, size, ierror) bind(c, name="weft_call_mpi_win_attach_f08ts")
       import
       implicit none
       type(MPI_Win), intent(in) :: win
@@ -11270,7 +11454,7 @@ module mpi_f08
     end subroutine MPI_Win_attach_f08ts
   end interface
   interface PMPI_Win_attach
-    subroutine PMPI_Win_attach_f08ts(win, base, size, ierror)
+    subroutine PMPI_Win_attach_f08ts(win, base, size, ierror) bind(c, name="weft_mpi_win_attach_f08ts")
       import
       implicit none
       type(MPI_Win), intent(in) :: win
@@ -11296,7 +11480,8 @@ module mpi_f08
     end subroutine PMPI_Win_complete_f08
   end interface
   interface MPI_Win_create
-    subroutine MPI_Win_create_f08ts(base, size, disp_unit, info, comm, win, ierror)
+    subroutine MPI_Win_create_f08ts(base, size, disp_unit, info, comm, win, ierror) bind(c, &
+        name="weft_call_mpi_win_create_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: base
@@ -11307,7 +11492,8 @@ module mpi_f08
       type(MPI_Win), intent(out) :: win
       integer, optional, intent(out) :: ierror
     end subroutine MPI_Win_create_f08ts
-    subroutine MPI_Win_create_c_f08ts(base, size, disp_unit, info, comm, win, ierror)
+    subroutine MPI_Win_create_c_f08ts(base, size, disp_unit, info, comm, win, ierror) bind(c, &
+        name="weft_call_mpi_win_create_c_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: base
@@ -11320,7 +11506,8 @@ module mpi_f08
     end subroutine MPI_Win_create_c_f08ts
   end interface
   interface PMPI_Win_create
-    subroutine PMPI_Win_create_f08ts(base, size, disp_unit, info, comm, win, ierror)
+    subroutine PMPI_Win_create_f08ts(base, size, disp_unit, info, comm, win, ierror) bind(c, &
+        name="weft_mpi_win_create_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: base
@@ -11331,7 +11518,8 @@ module mpi_f08
       type(MPI_Win), intent(out) :: win
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_Win_create_f08ts
-    subroutine PMPI_Win_create_c_f08ts(base, size, disp_unit, info, comm, win, ierror)
+    subroutine PMPI_Win_create_c_f08ts(base, size, disp_unit, info, comm, win, ierror) bind(c, &
+        name="weft_mpi_win_create_c_f08ts")
       import
       implicit none
       type(*), dimension(..), asynchronous :: base
@@ -11364,7 +11552,7 @@ module mpi_f08
     end subroutine PMPI_Win_create_dynamic_f08
   end interface
   interface MPI_Win_detach
-    subroutine MPI_Win_detach_f08ts(win, base, ierror)
+    subroutine MPI_Win_detach_f08ts(win, base, ierror) bind(c, name="weft_call_mpi_win_detach_f08ts")
       import
       implicit none
       type(MPI_Win), intent(in) :: win
@@ -11373,7 +11561,7 @@ module mpi_f08
     end subroutine MPI_Win_detach_f08ts
   end interface
   interface PMPI_Win_detach
-    subroutine PMPI_Win_detach_f08ts(win, base, ierror)
+    subroutine PMPI_Win_detach_f08ts(win, base, ierror) bind(c, name="weft_mpi_win_detach_f08ts")
       import
       implicit none
       type(MPI_Win), intent(in) :: win
@@ -12122,7 +12310,8 @@ module mpi_f08
     end subroutine PMPI_File_get_view_f08
   end interface
   interface MPI_File_iread
-    subroutine MPI_File_iread_f08ts(fh, buf, count, datatype, request, ierror)
+    subroutine MPI_File_iread_f08ts(fh, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_call_mpi_file_iread_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12132,7 +12321,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine MPI_File_iread_f08ts
-    subroutine MPI_File_iread_c_f08ts(fh, buf, count, datatype, request, ierror)
+    subroutine MPI_File_iread_c_f08ts(fh, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_call_mpi_file_iread_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12144,7 +12334,8 @@ module mpi_f08
     end subroutine MPI_File_iread_c_f08ts
   end interface
   interface PMPI_File_iread
-    subroutine PMPI_File_iread_f08ts(fh, buf, count, datatype, request, ierror)
+    subroutine PMPI_File_iread_f08ts(fh, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_mpi_file_iread_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12154,7 +12345,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_File_iread_f08ts
-    subroutine PMPI_File_iread_c_f08ts(fh, buf, count, datatype, request, ierror)
+    subroutine PMPI_File_iread_c_f08ts(fh, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_mpi_file_iread_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12166,7 +12358,8 @@ module mpi_f08
     end subroutine PMPI_File_iread_c_f08ts
   end interface
   interface MPI_File_iread_all
-    subroutine MPI_File_iread_all_f08ts(fh, buf, count, datatype, request, ierror)
+    subroutine MPI_File_iread_all_f08ts(fh, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_call_mpi_file_iread_all_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12176,7 +12369,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine MPI_File_iread_all_f08ts
-    subroutine MPI_File_iread_all_c_f08ts(fh, buf, count, datatype, request, ierror)
+    subroutine MPI_File_iread_all_c_f08ts(fh, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_call_mpi_file_iread_all_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12188,7 +12382,8 @@ module mpi_f08
     end subroutine MPI_File_iread_all_c_f08ts
   end interface
   interface PMPI_File_iread_all
-    subroutine PMPI_File_iread_all_f08ts(fh, buf, count, datatype, request, ierror)
+    subroutine PMPI_File_iread_all_f08ts(fh, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_mpi_file_iread_all_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12198,7 +12393,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_File_iread_all_f08ts
-    subroutine PMPI_File_iread_all_c_f08ts(fh, buf, count, datatype, request, ierror)
+    subroutine PMPI_File_iread_all_c_f08ts(fh, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_mpi_file_iread_all_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12210,7 +12406,8 @@ module mpi_f08
     end subroutine PMPI_File_iread_all_c_f08ts
   end interface
   interface MPI_File_iread_at
-    subroutine MPI_File_iread_at_f08ts(fh, offset, buf, count, datatype, request, ierror)
+    subroutine MPI_File_iread_at_f08ts(fh, offset, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_call_mpi_file_iread_at_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12221,7 +12418,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine MPI_File_iread_at_f08ts
-    subroutine MPI_File_iread_at_c_f08ts(fh, offset, buf, count, datatype, request, ierror)
+    subroutine MPI_File_iread_at_c_f08ts(fh, offset, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_call_mpi_file_iread_at_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12234,7 +12432,8 @@ module mpi_f08
     end subroutine MPI_File_iread_at_c_f08ts
   end interface
   interface PMPI_File_iread_at
-    subroutine PMPI_File_iread_at_f08ts(fh, offset, buf, count, datatype, request, ierror)
+    subroutine PMPI_File_iread_at_f08ts(fh, offset, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_mpi_file_iread_at_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12245,7 +12444,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_File_iread_at_f08ts
-    subroutine PMPI_File_iread_at_c_f08ts(fh, offset, buf, count, datatype, request, ierror)
+    subroutine PMPI_File_iread_at_c_f08ts(fh, offset, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_mpi_file_iread_at_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12258,7 +12458,8 @@ module mpi_f08
     end subroutine PMPI_File_iread_at_c_f08ts
   end interface
   interface MPI_File_iread_at_all
-    subroutine MPI_File_iread_at_all_f08ts(fh, offset, buf, count, datatype, request, ierror)
+    subroutine MPI_File_iread_at_all_f08ts(fh, offset, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_call_mpi_file_iread_at_all_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12269,7 +12470,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine MPI_File_iread_at_all_f08ts
-    subroutine MPI_File_iread_at_all_c_f08ts(fh, offset, buf, count, datatype, request, ierror)
+    subroutine MPI_File_iread_at_all_c_f08ts(fh, offset, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_call_mpi_file_iread_at_all_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12282,7 +12484,8 @@ module mpi_f08
     end subroutine MPI_File_iread_at_all_c_f08ts
   end interface
   interface PMPI_File_iread_at_all
-    subroutine PMPI_File_iread_at_all_f08ts(fh, offset, buf, count, datatype, request, ierror)
+    subroutine PMPI_File_iread_at_all_f08ts(fh, offset, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_mpi_file_iread_at_all_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12293,7 +12496,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_File_iread_at_all_f08ts
-    subroutine PMPI_File_iread_at_all_c_f08ts(fh, offset, buf, count, datatype, request, ierror)
+    subroutine PMPI_File_iread_at_all_c_f08ts(fh, offset, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_mpi_file_iread_at_all_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12306,7 +12510,8 @@ module mpi_f08
     end subroutine PMPI_File_iread_at_all_c_f08ts
   end interface
   interface MPI_File_iread_shared
-    subroutine MPI_File_iread_shared_f08ts(fh, buf, count, datatype, request, ierror)
+    subroutine MPI_File_iread_shared_f08ts(fh, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_call_mpi_file_iread_shared_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12316,7 +12521,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine MPI_File_iread_shared_f08ts
-    subroutine MPI_File_iread_shared_c_f08ts(fh, buf, count, datatype, request, ierror)
+    subroutine MPI_File_iread_shared_c_f08ts(fh, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_call_mpi_file_iread_shared_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12328,7 +12534,8 @@ module mpi_f08
     end subroutine MPI_File_iread_shared_c_f08ts
   end interface
   interface PMPI_File_iread_shared
-    subroutine PMPI_File_iread_shared_f08ts(fh, buf, count, datatype, request, ierror)
+    subroutine PMPI_File_iread_shared_f08ts(fh, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_mpi_file_iread_shared_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12338,7 +12545,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_File_iread_shared_f08ts
-    subroutine PMPI_File_iread_shared_c_f08ts(fh, buf, count, datatype, request, ierror)
+    subroutine PMPI_File_iread_shared_c_f08ts(fh, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_mpi_file_iread_shared_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12350,7 +12558,8 @@ module mpi_f08
     end subroutine PMPI_File_iread_shared_c_f08ts
   end interface
   interface MPI_File_iwrite
-    subroutine MPI_File_iwrite_f08ts(fh, buf, count, datatype, request, ierror)
+    subroutine MPI_File_iwrite_f08ts(fh, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_call_mpi_file_iwrite_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12360,7 +12569,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine MPI_File_iwrite_f08ts
-    subroutine MPI_File_iwrite_c_f08ts(fh, buf, count, datatype, request, ierror)
+    subroutine MPI_File_iwrite_c_f08ts(fh, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_call_mpi_file_iwrite_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12372,7 +12582,8 @@ module mpi_f08
     end subroutine MPI_File_iwrite_c_f08ts
   end interface
   interface PMPI_File_iwrite
-    subroutine PMPI_File_iwrite_f08ts(fh, buf, count, datatype, request, ierror)
+    subroutine PMPI_File_iwrite_f08ts(fh, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_mpi_file_iwrite_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12382,7 +12593,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_File_iwrite_f08ts
-    subroutine PMPI_File_iwrite_c_f08ts(fh, buf, count, datatype, request, ierror)
+    subroutine PMPI_File_iwrite_c_f08ts(fh, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_mpi_file_iwrite_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12394,7 +12606,8 @@ module mpi_f08
     end subroutine PMPI_File_iwrite_c_f08ts
   end interface
   interface MPI_File_iwrite_all
-    subroutine MPI_File_iwrite_all_f08ts(fh, buf, count, datatype, request, ierror)
+    subroutine MPI_File_iwrite_all_f08ts(fh, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_call_mpi_file_iwrite_all_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12404,7 +12617,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine MPI_File_iwrite_all_f08ts
-    subroutine MPI_File_iwrite_all_c_f08ts(fh, buf, count, datatype, request, ierror)
+    subroutine MPI_File_iwrite_all_c_f08ts(fh, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_call_mpi_file_iwrite_all_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12416,7 +12630,8 @@ module mpi_f08
     end subroutine MPI_File_iwrite_all_c_f08ts
   end interface
   interface PMPI_File_iwrite_all
-    subroutine PMPI_File_iwrite_all_f08ts(fh, buf, count, datatype, request, ierror)
+    subroutine PMPI_File_iwrite_all_f08ts(fh, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_mpi_file_iwrite_all_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12426,7 +12641,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_File_iwrite_all_f08ts
-    subroutine PMPI_File_iwrite_all_c_f08ts(fh, buf, count, datatype, request, ierror)
+    subroutine PMPI_File_iwrite_all_c_f08ts(fh, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_mpi_file_iwrite_all_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12438,7 +12654,8 @@ module mpi_f08
     end subroutine PMPI_File_iwrite_all_c_f08ts
   end interface
   interface MPI_File_iwrite_at
-    subroutine MPI_File_iwrite_at_f08ts(fh, offset, buf, count, datatype, request, ierror)
+    subroutine MPI_File_iwrite_at_f08ts(fh, offset, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_call_mpi_file_iwrite_at_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12449,7 +12666,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine MPI_File_iwrite_at_f08ts
-    subroutine MPI_File_iwrite_at_c_f08ts(fh, offset, buf, count, datatype, request, ierror)
+    subroutine MPI_File_iwrite_at_c_f08ts(fh, offset, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_call_mpi_file_iwrite_at_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12462,7 +12680,8 @@ module mpi_f08
     end subroutine MPI_File_iwrite_at_c_f08ts
   end interface
   interface PMPI_File_iwrite_at
-    subroutine PMPI_File_iwrite_at_f08ts(fh, offset, buf, count, datatype, request, ierror)
+    subroutine PMPI_File_iwrite_at_f08ts(fh, offset, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_mpi_file_iwrite_at_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12473,7 +12692,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_File_iwrite_at_f08ts
-    subroutine PMPI_File_iwrite_at_c_f08ts(fh, offset, buf, count, datatype, request, ierror)
+    subroutine PMPI_File_iwrite_at_c_f08ts(fh, offset, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_mpi_file_iwrite_at_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12486,7 +12706,8 @@ module mpi_f08
     end subroutine PMPI_File_iwrite_at_c_f08ts
   end interface
   interface MPI_File_iwrite_at_all
-    subroutine MPI_File_iwrite_at_all_f08ts(fh, offset, buf, count, datatype, request, ierror)
+    subroutine MPI_File_iwrite_at_all_f08ts(fh, offset, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_call_mpi_file_iwrite_at_all_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12497,7 +12718,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine MPI_File_iwrite_at_all_f08ts
-    subroutine MPI_File_iwrite_at_all_c_f08ts(fh, offset, buf, count, datatype, request, ierror)
+    subroutine MPI_File_iwrite_at_all_c_f08ts(fh, offset, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_call_mpi_file_iwrite_at_all_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12510,7 +12732,8 @@ module mpi_f08
     end subroutine MPI_File_iwrite_at_all_c_f08ts
   end interface
   interface PMPI_File_iwrite_at_all
-    subroutine PMPI_File_iwrite_at_all_f08ts(fh, offset, buf, count, datatype, request, ierror)
+    subroutine PMPI_File_iwrite_at_all_f08ts(fh, offset, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_mpi_file_iwrite_at_all_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12521,7 +12744,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_File_iwrite_at_all_f08ts
-    subroutine PMPI_File_iwrite_at_all_c_f08ts(fh, offset, buf, count, datatype, request, ierror)
+    subroutine PMPI_File_iwrite_at_all_c_f08ts(fh, offset, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_mpi_file_iwrite_at_all_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12534,7 +12758,8 @@ module mpi_f08
     end subroutine PMPI_File_iwrite_at_all_c_f08ts
   end interface
   interface MPI_File_iwrite_shared
-    subroutine MPI_File_iwrite_shared_f08ts(fh, buf, count, datatype, request, ierror)
+    subroutine MPI_File_iwrite_shared_f08ts(fh, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_call_mpi_file_iwrite_shared_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12544,7 +12769,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine MPI_File_iwrite_shared_f08ts
-    subroutine MPI_File_iwrite_shared_c_f08ts(fh, buf, count, datatype, request, ierror)
+    subroutine MPI_File_iwrite_shared_c_f08ts(fh, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_call_mpi_file_iwrite_shared_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12556,7 +12782,8 @@ module mpi_f08
     end subroutine MPI_File_iwrite_shared_c_f08ts
   end interface
   interface PMPI_File_iwrite_shared
-    subroutine PMPI_File_iwrite_shared_f08ts(fh, buf, count, datatype, request, ierror)
+    subroutine PMPI_File_iwrite_shared_f08ts(fh, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_mpi_file_iwrite_shared_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12566,7 +12793,8 @@ module mpi_f08
       type(MPI_Request), intent(out) :: request
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_File_iwrite_shared_f08ts
-    subroutine PMPI_File_iwrite_shared_c_f08ts(fh, buf, count, datatype, request, ierror)
+    subroutine PMPI_File_iwrite_shared_c_f08ts(fh, buf, count, datatype, request, ierror) bind(c, &
+        name="weft_mpi_file_iwrite_shared_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12620,7 +12848,8 @@ module mpi_f08
     end subroutine PMPI_File_preallocate_f08
   end interface
   interface MPI_File_read
-    subroutine MPI_File_read_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine MPI_File_read_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_call_mpi_file_read_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12630,7 +12859,8 @@ module mpi_f08
       type(MPI_Status) :: status
       integer, optional, intent(out) :: ierror
     end subroutine MPI_File_read_f08ts
-    subroutine MPI_File_read_c_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine MPI_File_read_c_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_call_mpi_file_read_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12642,7 +12872,8 @@ module mpi_f08
     end subroutine MPI_File_read_c_f08ts
   end interface
   interface PMPI_File_read
-    subroutine PMPI_File_read_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine PMPI_File_read_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_mpi_file_read_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12652,7 +12883,8 @@ module mpi_f08
       type(MPI_Status) :: status
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_File_read_f08ts
-    subroutine PMPI_File_read_c_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine PMPI_File_read_c_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_mpi_file_read_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12664,7 +12896,8 @@ module mpi_f08
     end subroutine PMPI_File_read_c_f08ts
   end interface
   interface MPI_File_read_all
-    subroutine MPI_File_read_all_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine MPI_File_read_all_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_call_mpi_file_read_all_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12674,7 +12907,8 @@ module mpi_f08
       type(MPI_Status) :: status
       integer, optional, intent(out) :: ierror
     end subroutine MPI_File_read_all_f08ts
-    subroutine MPI_File_read_all_c_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine MPI_File_read_all_c_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_call_mpi_file_read_all_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12686,7 +12920,8 @@ module mpi_f08
     end subroutine MPI_File_read_all_c_f08ts
   end interface
   interface PMPI_File_read_all
-    subroutine PMPI_File_read_all_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine PMPI_File_read_all_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_mpi_file_read_all_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12696,7 +12931,8 @@ module mpi_f08
       type(MPI_Status) :: status
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_File_read_all_f08ts
-    subroutine PMPI_File_read_all_c_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine PMPI_File_read_all_c_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_mpi_file_read_all_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12708,7 +12944,8 @@ module mpi_f08
     end subroutine PMPI_File_read_all_c_f08ts
   end interface
   interface MPI_File_read_all_begin
-    subroutine MPI_File_read_all_begin_f08ts(fh, buf, count, datatype, ierror)
+    subroutine MPI_File_read_all_begin_f08ts(fh, buf, count, datatype, ierror) bind(c, &
+        name="weft_call_mpi_file_read_all_begin_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12717,7 +12954,8 @@ module mpi_f08
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
     end subroutine MPI_File_read_all_begin_f08ts
-    subroutine MPI_File_read_all_begin_c_f08ts(fh, buf, count, datatype, ierror)
+    subroutine MPI_File_read_all_begin_c_f08ts(fh, buf, count, datatype, ierror) bind(c, &
+        name="weft_call_mpi_file_read_all_begin_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12728,7 +12966,8 @@ module mpi_f08
     end subroutine MPI_File_read_all_begin_c_f08ts
   end interface
   interface PMPI_File_read_all_begin
-    subroutine PMPI_File_read_all_begin_f08ts(fh, buf, count, datatype, ierror)
+    subroutine PMPI_File_read_all_begin_f08ts(fh, buf, count, datatype, ierror) bind(c, &
+        name="weft_mpi_file_read_all_begin_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12737,7 +12976,8 @@ module mpi_f08
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_File_read_all_begin_f08ts
-    subroutine PMPI_File_read_all_begin_c_f08ts(fh, buf, count, datatype, ierror)
+    subroutine PMPI_File_read_all_begin_c_f08ts(fh, buf, count, datatype, ierror) bind(c, &
+        name="weft_mpi_file_read_all_begin_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12748,7 +12988,8 @@ module mpi_f08
     end subroutine PMPI_File_read_all_begin_c_f08ts
   end interface
   interface MPI_File_read_all_end
-    subroutine MPI_File_read_all_end_f08ts(fh, buf, status, ierror)
+    subroutine MPI_File_read_all_end_f08ts(fh, buf, status, ierror) bind(c, &
+        name="weft_call_mpi_file_read_all_end_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12758,7 +12999,8 @@ module mpi_f08
     end subroutine MPI_File_read_all_end_f08ts
   end interface
   interface PMPI_File_read_all_end
-    subroutine PMPI_File_read_all_end_f08ts(fh, buf, status, ierror)
+    subroutine PMPI_File_read_all_end_f08ts(fh, buf, status, ierror) bind(c, &
+        name="weft_mpi_file_read_all_end_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12768,7 +13010,8 @@ module mpi_f08
     end subroutine PMPI_File_read_all_end_f08ts
   end interface
   interface MPI_File_read_at
-    subroutine MPI_File_read_at_f08ts(fh, offset, buf, count, datatype, status, ierror)
+    subroutine MPI_File_read_at_f08ts(fh, offset, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_call_mpi_file_read_at_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12779,7 +13022,8 @@ module mpi_f08
       type(MPI_Status) :: status
       integer, optional, intent(out) :: ierror
     end subroutine MPI_File_read_at_f08ts
-    subroutine MPI_File_read_at_c_f08ts(fh, offset, buf, count, datatype, status, ierror)
+    subroutine MPI_File_read_at_c_f08ts(fh, offset, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_call_mpi_file_read_at_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12792,7 +13036,8 @@ module mpi_f08
     end subroutine MPI_File_read_at_c_f08ts
   end interface
   interface PMPI_File_read_at
-    subroutine PMPI_File_read_at_f08ts(fh, offset, buf, count, datatype, status, ierror)
+    subroutine PMPI_File_read_at_f08ts(fh, offset, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_mpi_file_read_at_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12803,7 +13048,8 @@ module mpi_f08
       type(MPI_Status) :: status
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_File_read_at_f08ts
-    subroutine PMPI_File_read_at_c_f08ts(fh, offset, buf, count, datatype, status, ierror)
+    subroutine PMPI_File_read_at_c_f08ts(fh, offset, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_mpi_file_read_at_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12816,7 +13062,8 @@ module mpi_f08
     end subroutine PMPI_File_read_at_c_f08ts
   end interface
   interface MPI_File_read_at_all
-    subroutine MPI_File_read_at_all_f08ts(fh, offset, buf, count, datatype, status, ierror)
+    subroutine MPI_File_read_at_all_f08ts(fh, offset, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_call_mpi_file_read_at_all_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12827,7 +13074,8 @@ module mpi_f08
       type(MPI_Status) :: status
       integer, optional, intent(out) :: ierror
     end subroutine MPI_File_read_at_all_f08ts
-    subroutine MPI_File_read_at_all_c_f08ts(fh, offset, buf, count, datatype, status, ierror)
+    subroutine MPI_File_read_at_all_c_f08ts(fh, offset, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_call_mpi_file_read_at_all_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12840,7 +13088,8 @@ module mpi_f08
     end subroutine MPI_File_read_at_all_c_f08ts
   end interface
   interface PMPI_File_read_at_all
-    subroutine PMPI_File_read_at_all_f08ts(fh, offset, buf, count, datatype, status, ierror)
+    subroutine PMPI_File_read_at_all_f08ts(fh, offset, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_mpi_file_read_at_all_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12851,7 +13100,8 @@ module mpi_f08
       type(MPI_Status) :: status
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_File_read_at_all_f08ts
-    subroutine PMPI_File_read_at_all_c_f08ts(fh, offset, buf, count, datatype, status, ierror)
+    subroutine PMPI_File_read_at_all_c_f08ts(fh, offset, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_mpi_file_read_at_all_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12864,7 +13114,8 @@ module mpi_f08
     end subroutine PMPI_File_read_at_all_c_f08ts
   end interface
   interface MPI_File_read_at_all_begin
-    subroutine MPI_File_read_at_all_begin_f08ts(fh, offset, buf, count, datatype, ierror)
+    subroutine MPI_File_read_at_all_begin_f08ts(fh, offset, buf, count, datatype, ierror) bind(c, &
+        name="weft_call_mpi_file_read_at_all_begin_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12874,7 +13125,8 @@ module mpi_f08
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
     end subroutine MPI_File_read_at_all_begin_f08ts
-    subroutine MPI_File_read_at_all_begin_c_f08ts(fh, offset, buf, count, datatype, ierror)
+    subroutine MPI_File_read_at_all_begin_c_f08ts(fh, offset, buf, count, datatype, ierror) bind(c, &
+        name="weft_call_mpi_file_read_at_all_begin_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12886,7 +13138,8 @@ module mpi_f08
     end subroutine MPI_File_read_at_all_begin_c_f08ts
   end interface
   interface PMPI_File_read_at_all_begin
-    subroutine PMPI_File_read_at_all_begin_f08ts(fh, offset, buf, count, datatype, ierror)
+    subroutine PMPI_File_read_at_all_begin_f08ts(fh, offset, buf, count, datatype, ierror) bind(c, &
+        name="weft_mpi_file_read_at_all_begin_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12896,7 +13149,8 @@ module mpi_f08
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_File_read_at_all_begin_f08ts
-    subroutine PMPI_File_read_at_all_begin_c_f08ts(fh, offset, buf, count, datatype, ierror)
+    subroutine PMPI_File_read_at_all_begin_c_f08ts(fh, offset, buf, count, datatype, ierror) bind(c, &
+        name="weft_mpi_file_read_at_all_begin_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12908,7 +13162,8 @@ module mpi_f08
     end subroutine PMPI_File_read_at_all_begin_c_f08ts
   end interface
   interface MPI_File_read_at_all_end
-    subroutine MPI_File_read_at_all_end_f08ts(fh, buf, status, ierror)
+    subroutine MPI_File_read_at_all_end_f08ts(fh, buf, status, ierror) bind(c, &
+        name="weft_call_mpi_file_read_at_all_end_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12918,7 +13173,8 @@ module mpi_f08
     end subroutine MPI_File_read_at_all_end_f08ts
   end interface
   interface PMPI_File_read_at_all_end
-    subroutine PMPI_File_read_at_all_end_f08ts(fh, buf, status, ierror)
+    subroutine PMPI_File_read_at_all_end_f08ts(fh, buf, status, ierror) bind(c, &
+        name="weft_mpi_file_read_at_all_end_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12928,7 +13184,8 @@ module mpi_f08
     end subroutine PMPI_File_read_at_all_end_f08ts
   end interface
   interface MPI_File_read_ordered
-    subroutine MPI_File_read_ordered_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine MPI_File_read_ordered_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_call_mpi_file_read_ordered_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12938,7 +13195,8 @@ module mpi_f08
       type(MPI_Status) :: status
       integer, optional, intent(out) :: ierror
     end subroutine MPI_File_read_ordered_f08ts
-    subroutine MPI_File_read_ordered_c_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine MPI_File_read_ordered_c_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_call_mpi_file_read_ordered_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12950,7 +13208,8 @@ module mpi_f08
     end subroutine MPI_File_read_ordered_c_f08ts
   end interface
   interface PMPI_File_read_ordered
-    subroutine PMPI_File_read_ordered_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine PMPI_File_read_ordered_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_mpi_file_read_ordered_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12960,7 +13219,8 @@ module mpi_f08
       type(MPI_Status) :: status
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_File_read_ordered_f08ts
-    subroutine PMPI_File_read_ordered_c_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine PMPI_File_read_ordered_c_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_mpi_file_read_ordered_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12972,7 +13232,8 @@ module mpi_f08
     end subroutine PMPI_File_read_ordered_c_f08ts
   end interface
   interface MPI_File_read_ordered_begin
-    subroutine MPI_File_read_ordered_begin_f08ts(fh, buf, count, datatype, ierror)
+    subroutine MPI_File_read_ordered_begin_f08ts(fh, buf, count, datatype, ierror) bind(c, &
+        name="weft_call_mpi_file_read_ordered_begin_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12981,7 +13242,8 @@ module mpi_f08
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
     end subroutine MPI_File_read_ordered_begin_f08ts
-    subroutine MPI_File_read_ordered_begin_c_f08ts(fh, buf, count, datatype, ierror)
+    subroutine MPI_File_read_ordered_begin_c_f08ts(fh, buf, count, datatype, ierror) bind(c, &
+        name="weft_call_mpi_file_read_ordered_begin_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -12992,7 +13254,8 @@ module mpi_f08
     end subroutine MPI_File_read_ordered_begin_c_f08ts
   end interface
   interface PMPI_File_read_ordered_begin
-    subroutine PMPI_File_read_ordered_begin_f08ts(fh, buf, count, datatype, ierror)
+    subroutine PMPI_File_read_ordered_begin_f08ts(fh, buf, count, datatype, ierror) bind(c, &
+        name="weft_mpi_file_read_ordered_begin_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13001,7 +13264,8 @@ module mpi_f08
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_File_read_ordered_begin_f08ts
-    subroutine PMPI_File_read_ordered_begin_c_f08ts(fh, buf, count, datatype, ierror)
+    subroutine PMPI_File_read_ordered_begin_c_f08ts(fh, buf, count, datatype, ierror) bind(c, &
+        name="weft_mpi_file_read_ordered_begin_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13012,7 +13276,8 @@ module mpi_f08
     end subroutine PMPI_File_read_ordered_begin_c_f08ts
   end interface
   interface MPI_File_read_ordered_end
-    subroutine MPI_File_read_ordered_end_f08ts(fh, buf, status, ierror)
+    subroutine MPI_File_read_ordered_end_f08ts(fh, buf, status, ierror) bind(c, &
+        name="weft_call_mpi_file_read_ordered_end_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13022,7 +13287,8 @@ module mpi_f08
     end subroutine MPI_File_read_ordered_end_f08ts
   end interface
   interface PMPI_File_read_ordered_end
-    subroutine PMPI_File_read_ordered_end_f08ts(fh, buf, status, ierror)
+    subroutine PMPI_File_read_ordered_end_f08ts(fh, buf, status, ierror) bind(c, &
+        name="weft_mpi_file_read_ordered_end_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13032,7 +13298,8 @@ module mpi_f08
     end subroutine PMPI_File_read_ordered_end_f08ts
   end interface
   interface MPI_File_read_shared
-    subroutine MPI_File_read_shared_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine MPI_File_read_shared_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_call_mpi_file_read_shared_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13042,7 +13309,8 @@ module mpi_f08
       type(MPI_Status) :: status
       integer, optional, intent(out) :: ierror
     end subroutine MPI_File_read_shared_f08ts
-    subroutine MPI_File_read_shared_c_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine MPI_File_read_shared_c_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_call_mpi_file_read_shared_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13054,7 +13322,8 @@ module mpi_f08
     end subroutine MPI_File_read_shared_c_f08ts
   end interface
   interface PMPI_File_read_shared
-    subroutine PMPI_File_read_shared_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine PMPI_File_read_shared_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_mpi_file_read_shared_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13064,7 +13333,8 @@ module mpi_f08
       type(MPI_Status) :: status
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_File_read_shared_f08ts
-    subroutine PMPI_File_read_shared_c_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine PMPI_File_read_shared_c_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_mpi_file_read_shared_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13212,7 +13482,8 @@ module mpi_f08
     end subroutine PMPI_File_sync_f08
   end interface
   interface MPI_File_write
-    subroutine MPI_File_write_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine MPI_File_write_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_call_mpi_file_write_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13222,7 +13493,8 @@ module mpi_f08
       type(MPI_Status) :: status
       integer, optional, intent(out) :: ierror
     end subroutine MPI_File_write_f08ts
-    subroutine MPI_File_write_c_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine MPI_File_write_c_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_call_mpi_file_write_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13234,7 +13506,8 @@ module mpi_f08
     end subroutine MPI_File_write_c_f08ts
   end interface
   interface PMPI_File_write
-    subroutine PMPI_File_write_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine PMPI_File_write_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_mpi_file_write_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13244,7 +13517,8 @@ module mpi_f08
       type(MPI_Status) :: status
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_File_write_f08ts
-    subroutine PMPI_File_write_c_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine PMPI_File_write_c_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_mpi_file_write_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13256,7 +13530,8 @@ module mpi_f08
     end subroutine PMPI_File_write_c_f08ts
   end interface
   interface MPI_File_write_all
-    subroutine MPI_File_write_all_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine MPI_File_write_all_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_call_mpi_file_write_all_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13266,7 +13541,8 @@ module mpi_f08
       type(MPI_Status) :: status
       integer, optional, intent(out) :: ierror
     end subroutine MPI_File_write_all_f08ts
-    subroutine MPI_File_write_all_c_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine MPI_File_write_all_c_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_call_mpi_file_write_all_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13278,7 +13554,8 @@ module mpi_f08
     end subroutine MPI_File_write_all_c_f08ts
   end interface
   interface PMPI_File_write_all
-    subroutine PMPI_File_write_all_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine PMPI_File_write_all_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_mpi_file_write_all_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13288,7 +13565,8 @@ module mpi_f08
       type(MPI_Status) :: status
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_File_write_all_f08ts
-    subroutine PMPI_File_write_all_c_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine PMPI_File_write_all_c_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_mpi_file_write_all_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13300,7 +13578,8 @@ module mpi_f08
     end subroutine PMPI_File_write_all_c_f08ts
   end interface
   interface MPI_File_write_all_begin
-    subroutine MPI_File_write_all_begin_f08ts(fh, buf, count, datatype, ierror)
+    subroutine MPI_File_write_all_begin_f08ts(fh, buf, count, datatype, ierror) bind(c, &
+        name="weft_call_mpi_file_write_all_begin_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13309,7 +13588,8 @@ module mpi_f08
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
     end subroutine MPI_File_write_all_begin_f08ts
-    subroutine MPI_File_write_all_begin_c_f08ts(fh, buf, count, datatype, ierror)
+    subroutine MPI_File_write_all_begin_c_f08ts(fh, buf, count, datatype, ierror) bind(c, &
+        name="weft_call_mpi_file_write_all_begin_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13320,7 +13600,8 @@ module mpi_f08
     end subroutine MPI_File_write_all_begin_c_f08ts
   end interface
   interface PMPI_File_write_all_begin
-    subroutine PMPI_File_write_all_begin_f08ts(fh, buf, count, datatype, ierror)
+    subroutine PMPI_File_write_all_begin_f08ts(fh, buf, count, datatype, ierror) bind(c, &
+        name="weft_mpi_file_write_all_begin_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13329,7 +13610,8 @@ module mpi_f08
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_File_write_all_begin_f08ts
-    subroutine PMPI_File_write_all_begin_c_f08ts(fh, buf, count, datatype, ierror)
+    subroutine PMPI_File_write_all_begin_c_f08ts(fh, buf, count, datatype, ierror) bind(c, &
+        name="weft_mpi_file_write_all_begin_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13340,7 +13622,8 @@ module mpi_f08
     end subroutine PMPI_File_write_all_begin_c_f08ts
   end interface
   interface MPI_File_write_all_end
-    subroutine MPI_File_write_all_end_f08ts(fh, buf, status, ierror)
+    subroutine MPI_File_write_all_end_f08ts(fh, buf, status, ierror) bind(c, &
+        name="weft_call_mpi_file_write_all_end_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13350,7 +13633,8 @@ module mpi_f08
     end subroutine MPI_File_write_all_end_f08ts
   end interface
   interface PMPI_File_write_all_end
-    subroutine PMPI_File_write_all_end_f08ts(fh, buf, status, ierror)
+    subroutine PMPI_File_write_all_end_f08ts(fh, buf, status, ierror) bind(c, &
+        name="weft_mpi_file_write_all_end_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13360,7 +13644,8 @@ module mpi_f08
     end subroutine PMPI_File_write_all_end_f08ts
   end interface
   interface MPI_File_write_at
-    subroutine MPI_File_write_at_f08ts(fh, offset, buf, count, datatype, status, ierror)
+    subroutine MPI_File_write_at_f08ts(fh, offset, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_call_mpi_file_write_at_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13371,7 +13656,8 @@ module mpi_f08
       type(MPI_Status) :: status
       integer, optional, intent(out) :: ierror
     end subroutine MPI_File_write_at_f08ts
-    subroutine MPI_File_write_at_c_f08ts(fh, offset, buf, count, datatype, status, ierror)
+    subroutine MPI_File_write_at_c_f08ts(fh, offset, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_call_mpi_file_write_at_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13384,7 +13670,8 @@ module mpi_f08
     end subroutine MPI_File_write_at_c_f08ts
   end interface
   interface PMPI_File_write_at
-    subroutine PMPI_File_write_at_f08ts(fh, offset, buf, count, datatype, status, ierror)
+    subroutine PMPI_File_write_at_f08ts(fh, offset, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_mpi_file_write_at_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13395,7 +13682,8 @@ module mpi_f08
       type(MPI_Status) :: status
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_File_write_at_f08ts
-    subroutine PMPI_File_write_at_c_f08ts(fh, offset, buf, count, datatype, status, ierror)
+    subroutine PMPI_File_write_at_c_f08ts(fh, offset, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_mpi_file_write_at_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13408,7 +13696,8 @@ module mpi_f08
     end subroutine PMPI_File_write_at_c_f08ts
   end interface
   interface MPI_File_write_at_all
-    subroutine MPI_File_write_at_all_f08ts(fh, offset, buf, count, datatype, status, ierror)
+    subroutine MPI_File_write_at_all_f08ts(fh, offset, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_call_mpi_file_write_at_all_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13419,7 +13708,8 @@ module mpi_f08
       type(MPI_Status) :: status
       integer, optional, intent(out) :: ierror
     end subroutine MPI_File_write_at_all_f08ts
-    subroutine MPI_File_write_at_all_c_f08ts(fh, offset, buf, count, datatype, status, ierror)
+    subroutine MPI_File_write_at_all_c_f08ts(fh, offset, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_call_mpi_file_write_at_all_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13432,7 +13722,8 @@ module mpi_f08
     end subroutine MPI_File_write_at_all_c_f08ts
   end interface
   interface PMPI_File_write_at_all
-    subroutine PMPI_File_write_at_all_f08ts(fh, offset, buf, count, datatype, status, ierror)
+    subroutine PMPI_File_write_at_all_f08ts(fh, offset, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_mpi_file_write_at_all_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13443,7 +13734,8 @@ module mpi_f08
       type(MPI_Status) :: status
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_File_write_at_all_f08ts
-    subroutine PMPI_File_write_at_all_c_f08ts(fh, offset, buf, count, datatype, status, ierror)
+    subroutine PMPI_File_write_at_all_c_f08ts(fh, offset, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_mpi_file_write_at_all_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13456,7 +13748,8 @@ module mpi_f08
     end subroutine PMPI_File_write_at_all_c_f08ts
   end interface
   interface MPI_File_write_at_all_begin
-    subroutine MPI_File_write_at_all_begin_f08ts(fh, offset, buf, count, datatype, ierror)
+    subroutine MPI_File_write_at_all_begin_f08ts(fh, offset, buf, count, datatype, ierror) bind(c, &
+        name="weft_call_mpi_file_write_at_all_begin_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13466,7 +13759,8 @@ module mpi_f08
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
     end subroutine MPI_File_write_at_all_begin_f08ts
-    subroutine MPI_File_write_at_all_begin_c_f08ts(fh, offset, buf, count, datatype, ierror)
+    subroutine MPI_File_write_at_all_begin_c_f08ts(fh, offset, buf, count, datatype, ierror) bind(c, &
+        name="weft_call_mpi_file_write_at_all_begin_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13478,7 +13772,8 @@ module mpi_f08
     end subroutine MPI_File_write_at_all_begin_c_f08ts
   end interface
   interface PMPI_File_write_at_all_begin
-    subroutine PMPI_File_write_at_all_begin_f08ts(fh, offset, buf, count, datatype, ierror)
+    subroutine PMPI_File_write_at_all_begin_f08ts(fh, offset, buf, count, datatype, ierror) bind(c, &
+        name="weft_mpi_file_write_at_all_begin_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13488,7 +13783,8 @@ module mpi_f08
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_File_write_at_all_begin_f08ts
-    subroutine PMPI_File_write_at_all_begin_c_f08ts(fh, offset, buf, count, datatype, ierror)
+    subroutine PMPI_File_write_at_all_begin_c_f08ts(fh, offset, buf, count, datatype, ierror) bind(c, &
+        name="weft_mpi_file_write_at_all_begin_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13500,7 +13796,8 @@ module mpi_f08
     end subroutine PMPI_File_write_at_all_begin_c_f08ts
   end interface
   interface MPI_File_write_at_all_end
-    subroutine MPI_File_write_at_all_end_f08ts(fh, buf, status, ierror)
+    subroutine MPI_File_write_at_all_end_f08ts(fh, buf, status, ierror) bind(c, &
+        name="weft_call_mpi_file_write_at_all_end_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13510,7 +13807,8 @@ module mpi_f08
     end subroutine MPI_File_write_at_all_end_f08ts
   end interface
   interface PMPI_File_write_at_all_end
-    subroutine PMPI_File_write_at_all_end_f08ts(fh, buf, status, ierror)
+    subroutine PMPI_File_write_at_all_end_f08ts(fh, buf, status, ierror) bind(c, &
+        name="weft_mpi_file_write_at_all_end_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13520,7 +13818,8 @@ module mpi_f08
     end subroutine PMPI_File_write_at_all_end_f08ts
   end interface
   interface MPI_File_write_ordered
-    subroutine MPI_File_write_ordered_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine MPI_File_write_ordered_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_call_mpi_file_write_ordered_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13530,7 +13829,8 @@ module mpi_f08
       type(MPI_Status) :: status
       integer, optional, intent(out) :: ierror
     end subroutine MPI_File_write_ordered_f08ts
-    subroutine MPI_File_write_ordered_c_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine MPI_File_write_ordered_c_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_call_mpi_file_write_ordered_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13542,7 +13842,8 @@ module mpi_f08
     end subroutine MPI_File_write_ordered_c_f08ts
   end interface
   interface PMPI_File_write_ordered
-    subroutine PMPI_File_write_ordered_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine PMPI_File_write_ordered_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_mpi_file_write_ordered_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13552,7 +13853,8 @@ module mpi_f08
       type(MPI_Status) :: status
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_File_write_ordered_f08ts
-    subroutine PMPI_File_write_ordered_c_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine PMPI_File_write_ordered_c_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_mpi_file_write_ordered_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13564,7 +13866,8 @@ module mpi_f08
     end subroutine PMPI_File_write_ordered_c_f08ts
   end interface
   interface MPI_File_write_ordered_begin
-    subroutine MPI_File_write_ordered_begin_f08ts(fh, buf, count, datatype, ierror)
+    subroutine MPI_File_write_ordered_begin_f08ts(fh, buf, count, datatype, ierror) bind(c, &
+        name="weft_call_mpi_file_write_ordered_begin_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13573,7 +13876,8 @@ module mpi_f08
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
     end subroutine MPI_File_write_ordered_begin_f08ts
-    subroutine MPI_File_write_ordered_begin_c_f08ts(fh, buf, count, datatype, ierror)
+    subroutine MPI_File_write_ordered_begin_c_f08ts(fh, buf, count, datatype, ierror) bind(c, &
+        name="weft_call_mpi_file_write_ordered_begin_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13584,7 +13888,8 @@ module mpi_f08
     end subroutine MPI_File_write_ordered_begin_c_f08ts
   end interface
   interface PMPI_File_write_ordered_begin
-    subroutine PMPI_File_write_ordered_begin_f08ts(fh, buf, count, datatype, ierror)
+    subroutine PMPI_File_write_ordered_begin_f08ts(fh, buf, count, datatype, ierror) bind(c, &
+        name="weft_mpi_file_write_ordered_begin_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13593,7 +13898,8 @@ module mpi_f08
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_File_write_ordered_begin_f08ts
-    subroutine PMPI_File_write_ordered_begin_c_f08ts(fh, buf, count, datatype, ierror)
+    subroutine PMPI_File_write_ordered_begin_c_f08ts(fh, buf, count, datatype, ierror) bind(c, &
+        name="weft_mpi_file_write_ordered_begin_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13604,7 +13910,8 @@ module mpi_f08
     end subroutine PMPI_File_write_ordered_begin_c_f08ts
   end interface
   interface MPI_File_write_ordered_end
-    subroutine MPI_File_write_ordered_end_f08ts(fh, buf, status, ierror)
+    subroutine MPI_File_write_ordered_end_f08ts(fh, buf, status, ierror) bind(c, &
+        name="weft_call_mpi_file_write_ordered_end_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13614,7 +13921,8 @@ module mpi_f08
     end subroutine MPI_File_write_ordered_end_f08ts
   end interface
   interface PMPI_File_write_ordered_end
-    subroutine PMPI_File_write_ordered_end_f08ts(fh, buf, status, ierror)
+    subroutine PMPI_File_write_ordered_end_f08ts(fh, buf, status, ierror) bind(c, &
+        name="weft_mpi_file_write_ordered_end_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13624,7 +13932,8 @@ module mpi_f08
     end subroutine PMPI_File_write_ordered_end_f08ts
   end interface
   interface MPI_File_write_shared
-    subroutine MPI_File_write_shared_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine MPI_File_write_shared_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_call_mpi_file_write_shared_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13634,7 +13943,8 @@ module mpi_f08
       type(MPI_Status) :: status
       integer, optional, intent(out) :: ierror
     end subroutine MPI_File_write_shared_f08ts
-    subroutine MPI_File_write_shared_c_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine MPI_File_write_shared_c_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_call_mpi_file_write_shared_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13646,7 +13956,8 @@ module mpi_f08
     end subroutine MPI_File_write_shared_c_f08ts
   end interface
   interface PMPI_File_write_shared
-    subroutine PMPI_File_write_shared_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine PMPI_File_write_shared_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_mpi_file_write_shared_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh
@@ -13656,7 +13967,8 @@ module mpi_f08
       type(MPI_Status) :: status
       integer, optional, intent(out) :: ierror
     end subroutine PMPI_File_write_shared_f08ts
-    subroutine PMPI_File_write_shared_c_f08ts(fh, buf, count, datatype, status, ierror)
+    subroutine PMPI_File_write_shared_c_f08ts(fh, buf, count, datatype, status, ierror) bind(c, &
+        name="weft_mpi_file_write_shared_c_f08ts")
       import
       implicit none
       type(MPI_File), intent(in) :: fh

@@ -6,8 +6,9 @@
 //!
 //! - `generated`: an entry per procedure. Those of `mpif.h` and module `mpi` (`mpi_send_`) take everything by reference, and
 //!   so do those of `mpi_f08` that have no buffer (`mpi_comm_rank_f08_`): a derived type of one integer, and an error code
-//!   that may be missing, look the same. Procedures of `mpi_f08` with buffers are Fortran (`modules`), and call entries of
-//!   this library that take descriptors (`weft_mpi_send_f08ts`).
+//!   that may be missing, look the same. Those of
+//!   procedures of `mpi_f08` with buffers take the standard's descriptors (`weft_mpi_send_f08ts`). What programs call lies before
+//!   them, in the library that the launcher makes for a compiler from `modules`.
 //! - `special`: the entries that are more than conversions.
 //! - `convert`: addresses that mean something of their own. `handles`: integers. `texts`: blanks.
 //! - `section`: buffers that are sections of arrays.

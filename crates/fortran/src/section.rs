@@ -10,6 +10,7 @@
 
 use crate::c;
 use crate::convert::buffer_of;
+use crate::texts::Text;
 use core::ffi::{c_char, c_int, c_void};
 use weft_base::constants::{MPI_COMBINER_CONTIGUOUS, MPI_COMBINER_DUP, MPI_DATATYPE_NULL, MPI_ERR_BUFFER};
 
@@ -39,6 +40,15 @@ pub(crate) struct Descriptor {
 }
 
 impl Descriptor {
+    /// Reads a text, which is described, too, where other arguments are.
+    ///
+    /// # Safety
+    /// `described` is a descriptor of a text.
+    pub(crate) unsafe fn text(described: *const Self) -> Text {
+        // SAFETY: the caller's promise; an element of a text is as long as the text.
+        unsafe { Text::trimmed((*described).base.cast(), (*described).element) }
+    }
+
     /// Tells whether the elements lie one behind the other.
     #[inline(always)]
     fn is_contiguous(&self) -> bool {

@@ -132,9 +132,26 @@ contains
     call check(all(in(2:6:2)%number == [(last * 10 + i, i = 1, 5, 2)]) .and. all(in(1:5:2)%number == -1), 'structures')
     call check(in(6)%y == -5, 'the last field')
     call MPI_Type_free(datatype)
-    ! A component of each structure, which gfortran copies for the call.
     call MPI_Sendrecv(out%y, 6, MPI_REAL, next, 2, in%x, 6, MPI_REAL, last, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE)
     call check(all(in%x == [(-i, i = 1, 6)]) .and. in(6)%y == -5 .and. in(1)%number == -1, 'one field of each')
+    ! A component of each structure, or a part of each number, by calls that return before they have read it.
+    in = point(-1, 0, 0)
+    call MPI_Irecv(in%x, 6, MPI_REAL, last, 5, MPI_COMM_WORLD, request)
+    call MPI_Send(out(6:1:-1)%y, 6, MPI_REAL, next, 5, MPI_COMM_WORLD)
+    call MPI_Wait(request, MPI_STATUS_IGNORE)
+    call check(all(in%x == [(-i, i = 6, 1, -1)]) .and. all(in%y == 0) .and. all(in%number == -1), 'a field, later')
+    wave = [(cmplx(i, -i), i = 1, 6)]
+    seen = 0
+    call MPI_Irecv(seen%im, 6, MPI_REAL, last, 6, MPI_COMM_WORLD, request)
+    call MPI_Ssend(wave%re, 6, MPI_REAL, next, 6, MPI_COMM_WORLD)
+    call MPI_Wait(request, MPI_STATUS_IGNORE)
+    call check(all(seen == [(cmplx(0, i), i = 1, 6)]), 'imaginary parts')
+    words = ['first', 'secnd', 'third', 'forth']
+    heard = '.....'
+    call MPI_Irecv(heard(2:4)(2:3), 6, MPI_CHARACTER, last, 7, MPI_COMM_WORLD, request)
+    call MPI_Ssend(words(3:1:-1)(4:5), 6, MPI_CHARACTER, next, 7, MPI_COMM_WORLD)
+    call MPI_Wait(request, MPI_STATUS_IGNORE)
+    call check(all(heard == ['.....', '.rd..', '.nd..', '.st..']), 'parts of texts')
     words = ['first', 'secnd', 'third', 'forth']
     heard = '.....'
     call MPI_Irecv(heard(4:1:-2), 10, MPI_CHARACTER, last, 3, MPI_COMM_WORLD, request)

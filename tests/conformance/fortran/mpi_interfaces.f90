@@ -6,7 +6,7 @@ program interfaces
   implicit none
   integer :: ierror, rank, size, cart, length, i, next, last, status(MPI_STATUS_SIZE), info, many, version, subversion
   integer :: types(2), lengths(2), combined, dims(2), coordinates(2), bytes
-  integer(kind=MPI_ADDRESS_KIND) :: offsets(2), value
+  integer(kind=MPI_ADDRESS_KIND) :: offsets(2), value, space
   logical :: flag, periods(2), found(2), remaining(2)
   character(len=40) :: text
   character(len=MPI_MAX_OBJECT_NAME) :: name
@@ -102,6 +102,15 @@ program interfaces
   words = [(i, i = 1, 10)]
   call check(sum(words) == 55, 'memory')
   call MPI_Free_mem(words, ierror)
+  call MPI_Win_allocate(40_MPI_ADDRESS_KIND, 4, MPI_INFO_NULL, MPI_COMM_WORLD, memory, many, ierror)
+  call c_f_pointer(memory, words, [10])
+  words = rank
+  call check(sum(words) == 10 * rank, 'memory of a window')
+  call MPI_Win_free(many, ierror)
+  call MPI_Win_allocate_shared(40_MPI_ADDRESS_KIND, 4, MPI_INFO_NULL, MPI_COMM_SELF, value, many, ierror)
+  call MPI_Win_shared_query(many, 0, space, length, memory, ierror)
+  call check(transfer(memory, value) == value .and. space == 40 .and. length == 4, 'the same address in both forms')
+  call MPI_Win_free(many, ierror)
   ! Sizes.
   call MPI_Sizeof(wide, bytes, ierror)
   call check(bytes == 8, 'the size of a real')

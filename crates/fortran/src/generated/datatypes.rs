@@ -206,7 +206,7 @@ unsafe extern "C" fn pmpi_pack_external_(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn weft_mpi_pack_external_f08ts(
-    datarep: *const u8,
+    datarep: *const Descriptor,
     inbuf: *const Descriptor,
     incount: *const c_int,
     datatype: *const c_int,
@@ -214,11 +214,10 @@ unsafe extern "C" fn weft_mpi_pack_external_f08ts(
     outsize: *const isize,
     position: *mut isize,
     ierror: *mut c_int,
-    datarep_length: usize,
 ) {
     // SAFETY: the interface of MPI_Pack_external says what these addresses are, and Fortran's compiler or the caller keeps it.
     unsafe {
-        let datarep_text = Text::trimmed(datarep, datarep_length);
+        let datarep_text = Descriptor::text(datarep);
         let inbuf_section =
             Section::single(inbuf, i64::from(*incount), Datatype::handle(*datatype), Use::Read);
         if inbuf_section.is_refused() {
@@ -243,7 +242,7 @@ unsafe extern "C" fn weft_mpi_pack_external_f08ts(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn weft_mpi_pack_external_c_f08ts(
-    datarep: *const u8,
+    datarep: *const Descriptor,
     inbuf: *const Descriptor,
     incount: *const i64,
     datatype: *const c_int,
@@ -251,11 +250,10 @@ unsafe extern "C" fn weft_mpi_pack_external_c_f08ts(
     outsize: *const i64,
     position: *mut i64,
     ierror: *mut c_int,
-    datarep_length: usize,
 ) {
     // SAFETY: the interface of MPI_Pack_external_c says what these addresses are, and Fortran's compiler or the caller keeps it.
     unsafe {
-        let datarep_text = Text::trimmed(datarep, datarep_length);
+        let datarep_text = Descriptor::text(datarep);
         let inbuf_section =
             Section::single(inbuf, i64::from(*incount), Datatype::handle(*datatype), Use::Read);
         if inbuf_section.is_refused() {
@@ -1220,7 +1218,7 @@ unsafe extern "C" fn pmpi_unpack_external_(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn weft_mpi_unpack_external_f08ts(
-    datarep: *const u8,
+    datarep: *const Descriptor,
     inbuf: *const Descriptor,
     insize: *const isize,
     position: *mut isize,
@@ -1228,11 +1226,10 @@ unsafe extern "C" fn weft_mpi_unpack_external_f08ts(
     outcount: *const c_int,
     datatype: *const c_int,
     ierror: *mut c_int,
-    datarep_length: usize,
 ) {
     // SAFETY: the interface of MPI_Unpack_external says what these addresses are, and Fortran's compiler or the caller keeps it.
     unsafe {
-        let datarep_text = Text::trimmed(datarep, datarep_length);
+        let datarep_text = Descriptor::text(datarep);
         let inbuf_section = Section::whole(inbuf, 0, 0, Use::Read);
         if inbuf_section.is_refused() {
             return store_code(ierror, refuse(c"MPI_Unpack_external"));
@@ -1257,7 +1254,7 @@ unsafe extern "C" fn weft_mpi_unpack_external_f08ts(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn weft_mpi_unpack_external_c_f08ts(
-    datarep: *const u8,
+    datarep: *const Descriptor,
     inbuf: *const Descriptor,
     insize: *const i64,
     position: *mut i64,
@@ -1265,11 +1262,10 @@ unsafe extern "C" fn weft_mpi_unpack_external_c_f08ts(
     outcount: *const i64,
     datatype: *const c_int,
     ierror: *mut c_int,
-    datarep_length: usize,
 ) {
     // SAFETY: the interface of MPI_Unpack_external_c says what these addresses are, and Fortran's compiler or the caller keeps it.
     unsafe {
-        let datarep_text = Text::trimmed(datarep, datarep_length);
+        let datarep_text = Descriptor::text(datarep);
         let inbuf_section = Section::whole(inbuf, 0, 0, Use::Read);
         if inbuf_section.is_refused() {
             return store_code(ierror, refuse(c"MPI_Unpack_external"));

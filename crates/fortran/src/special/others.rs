@@ -11,6 +11,5 @@ extern "C" fn pmpi_f_sync_reg_(_buffer: *mut c_void) {}
 
 crate::names::names! {
     mpi_f_sync_reg_ => pmpi_f_sync_reg_,
-    mpi_f_sync_reg_f08ts_ => pmpi_f_sync_reg_,
-    pmpi_f_sync_reg_f08ts_ => pmpi_f_sync_reg_,
+    weft_mpi_f_sync_reg_f08ts => pmpi_f_sync_reg_,
 }

@@ -39,8 +39,8 @@ fn is_undone(symbol: &str) -> bool {
     if UNDONE.binary_search(&name).is_ok() {
         return true;
     }
-    let name = symbol.strip_prefix('p').unwrap_or(symbol);
-    let name = ["_f08ts_", "_f08_", "_"].iter().find_map(|end| name.strip_suffix(end));
+    let name = ["weft_", "p"].iter().find_map(|start| symbol.strip_prefix(start)).unwrap_or(symbol);
+    let name = ["_f08ts_", "_f08ts", "_f08_", "_"].iter().find_map(|end| name.strip_suffix(end));
     name.is_some_and(|name| UNDONE.iter().any(|undone| undone.to_ascii_lowercase() == name))
 }
 
@@ -95,8 +95,9 @@ mod tests {
         let lower = undone.to_ascii_lowercase();
         let fortran =
             ["", "p"].map(|first| ["_", "_f08_", "_f08ts_"].map(|last| format!("{first}{lower}{last}")));
-        let names =
-            [undone.to_string(), format!("P{undone}")].into_iter().chain(fortran.into_iter().flatten());
+        let names = [undone.to_string(), format!("P{undone}"), format!("weft_{lower}_f08ts")]
+            .into_iter()
+            .chain(fortran.into_iter().flatten());
         for name in names {
             assert!(is_undone(&name), "{name}");
         }

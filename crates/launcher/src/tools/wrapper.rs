@@ -377,6 +377,13 @@ impl Wrapper {
                 Sizes::Right => {}
             }
             self.find_modules();
+            if let Some(folder) = self.modules.as_ref().and_then(|ours| modules::others(&words, ours)) {
+                let (name, folder) = (self.name(), folder.display());
+                say!(
+                    "{name}: {folder} has modules of another compiler or of another MPI, which the compiler reads first; leave that \
+                     folder out: {name} names the right one"
+                );
+            }
         }
         if let Some(what) = &self.show {
             println!("{}", self.shown(what, &words)?);

@@ -100,11 +100,6 @@ impl<'a> Role<'a> {
             _ => Self::Number,
         })
     }
-
-    /// Tells whether it is a text, whose length follows behind all arguments.
-    pub fn is_text(self) -> bool {
-        matches!(self, Self::Text | Self::TextOut | Self::Texts(_))
-    }
 }
 
 /// Returns the type of a number in C without what is around it.

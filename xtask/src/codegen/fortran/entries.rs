@@ -287,6 +287,11 @@ fn argument(
             body.takes(&name, "*mut c_int");
             body.values.push(format!("status_of({name})"));
         }
+        Role::Text if described => {
+            body.takes(&name, "*const Descriptor");
+            body.before += &format!("let {name}_text = Descriptor::text({name});\n");
+            body.values.push(format!("{name}_text.address()"));
+        }
         Role::Text => {
             body.takes(&name, "*const u8");
             body.lengths.push(format!("{name}_length: usize"));

@@ -3,6 +3,7 @@
 //! - `argument`: what a parameter is for Fortran. `buffers`: what a call does with a buffer.
 //! - `entries`: the library's procedures.
 //! - `constants`: constants, and `mpif.h`. `declarations`: arguments in Fortran. `modules`: the sources of modules.
+//! - `replaced`: what calls procedures that a program has replaced.
 
 mod argument;
 mod buffers;
@@ -10,6 +11,7 @@ mod constants;
 mod declarations;
 mod entries;
 mod modules;
+mod replaced;
 
 use crate::Result;
 use crate::api::{Api, Fortran, Procedure};
@@ -55,6 +57,6 @@ pub fn sources(api: &Api) -> Vec<(PathBuf, String)> {
         (modules.join("common.F90"), modules::common(api)),
         (modules.join("mpi.F90"), modules::old_module(api)),
         (modules.join("mpi_f08.F90"), modules::f08_module(api)),
-        (modules.join("mpi_f08ts.F90"), modules::f08_procedures(api)),
+        (modules.join("mpi_f08ts.F90"), replaced::calls(api)),
     ]
 }
