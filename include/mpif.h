@@ -19,8 +19,8 @@
       PARAMETER (MPI_ERROR=3)
 ! An INTEGER has 4 bytes for MPI. If there is an error in the next line,
 ! compile without -fdefault-integer-8 or -i8.
-      INTEGER WEFT_INTEGER
-      PARAMETER (WEFT_INTEGER=1/MAX(0,1-ABS(KIND(0)-4)))
+      INTEGER WEFT_INTEGER(2)
+      PARAMETER (WEFT_INTEGER=(/0,0_4/))
       INTEGER MPI_SUCCESS
       PARAMETER (MPI_SUCCESS=0)
       INTEGER MPI_ERR_BUFFER

@@ -1,54 +1,26 @@
 //! Walks the stack of a crash and finds the objects its addresses belong to, without locks or allocation.
-#![allow(unsafe_code)] // The C unwinder, the linker's records, and memory that may not be readable.
+#![allow(unsafe_code)] // The C unwinder, and memory that may not be readable.
 
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::{c_int, c_void};
 use std::sync::OnceLock;
+use weft_sys::object;
 
 /// Frames reported at most.
 pub const DEPTH: usize = 64;
-
-#[repr(C)]
-struct FoundObject {
-    flags: u64,
-    map_start: *mut c_void,
-    map_end: *mut c_void,
-    link_map: *const LinkMap,
-    eh_frame: *mut c_void,
-    reserved: [u64; 8],
-}
-
-#[repr(C)]
-struct LinkMap {
-    base: usize,
-    name: *const c_char,
-}
-
-type FindObject = unsafe extern "C" fn(*mut c_void, *mut FoundObject) -> c_int;
 
 unsafe extern "C" {
     fn _Unwind_Backtrace(step: extern "C" fn(*mut c_void, *mut c_void) -> c_int, data: *mut c_void) -> c_int;
     fn _Unwind_GetIP(context: *mut c_void) -> usize;
 }
 
-/// What is looked up before anything crashes.
-struct Prepared {
-    /// glibc's lookup that takes no lock; older ones lack it.
-    find: Option<FindObject>,
-    executable: Vec<u8>,
-}
+/// The executable's name, which the linker does not know.
+static EXECUTABLE: OnceLock<Vec<u8>> = OnceLock::new();
 
-static PREPARED: OnceLock<Prepared> = OnceLock::new();
-
-/// Does what may allocate: looks up functions and walks one stack, which loads the unwinder's tables.
+/// Does what may allocate: looks up names and walks one stack, which loads the unwinder's tables.
 pub fn prepare() {
-    PREPARED.get_or_init(|| {
-        // SAFETY: a C string; the function has this type since it exists.
-        let find = unsafe {
-            let found = libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr());
-            (!found.is_null()).then(|| core::mem::transmute::<*mut c_void, FindObject>(found))
-        };
-        let executable = std::fs::read_link("/proc/self/exe").unwrap_or_default();
-        Prepared { find, executable: executable.into_os_string().into_encoded_bytes() }
+    object::prepare();
+    EXECUTABLE.get_or_init(|| {
+        std::fs::read_link("/proc/self/exe").unwrap_or_default().into_os_string().into_encoded_bytes()
     });
     let mut addresses = Addresses { list: [0; DEPTH * 2], length: 0 };
     addresses.collect();
@@ -108,25 +80,10 @@ pub fn walk(program_counter: usize, stack_pointer: usize, mut show: impl FnMut(u
 
 /// Calls `show` with the file of an address and the address as the file counts it.
 pub fn locate(address: usize, mut show: impl FnMut(&[u8], usize)) {
-    let Some(prepared) = PREPARED.get() else { return show(b"", 0) };
-    let record = match prepared.find {
-        Some(find) => {
-            // SAFETY: plain data, for which zeros are valid; the function only writes it.
-            unsafe {
-                let mut found: FoundObject = core::mem::zeroed();
-                if find(address as *mut c_void, &mut found) == 0 { found.link_map } else { core::ptr::null() }
-            }
-        }
-        None => core::ptr::null(),
+    let Some(found) = object::find(address) else { return show(b"", 0) };
+    let name = match found.name.to_bytes() {
+        b"" => EXECUTABLE.get().map_or(&b""[..], Vec::as_slice),
+        name => name,
     };
-    // SAFETY: null or the linker's record of a loaded object.
-    match unsafe { record.as_ref() } {
-        Some(record) => {
-            // SAFETY: a record's name is a C string.
-            let name = unsafe { CStr::from_ptr(record.name) }.to_bytes();
-            let name = if name.is_empty() { &prepared.executable } else { name };
-            show(name, address - record.base);
-        }
-        None => show(b"", 0),
-    }
+    show(name, address - found.base);
 }

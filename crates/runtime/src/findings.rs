@@ -79,7 +79,7 @@ pub unsafe fn place_on_stack(thread: &Thread) -> Option<Place> {
     // SAFETY: the caller's promise.
     unsafe {
         thread.walk(&mut |address| {
-            found = (!caller::is_own(address)).then_some(address);
+            found = caller::is_program(address).then_some(address);
             found.is_none()
         });
     }

@@ -1,6 +1,7 @@
 //! Finds where the program called the library.
 #![allow(unsafe_code)] // The C unwinder, and the linker's list of objects.
 
+use crate::object;
 use core::ffi::{c_int, c_void};
 use core::ops::Range;
 use std::sync::OnceLock;
@@ -42,12 +43,11 @@ fn own() -> &'static Range<usize> {
     })
 }
 
-/// Returns the frame of the innermost function outside of the object of this code: from its stack pointer to its canonical frame
+/// Returns the frame of the innermost function outside of the library: from its stack pointer to its canonical frame
 /// address. `None` if the stack cannot be walked so far.
 #[inline(never)]
 pub fn program_frame() -> Option<Range<usize>> {
     struct Found {
-        own: &'static Range<usize>,
         start: usize,
         end: usize,
     }
@@ -60,20 +60,25 @@ pub fn program_frame() -> Option<Range<usize>> {
             found.end = stack;
             return STOP;
         }
-        if !found.own.contains(&address) {
+        if is_program(address) {
             found.start = stack;
         }
         GO_ON
     }
-    let mut found = Found { own: own(), start: 0, end: 0 };
+    let mut found = Found { start: 0, end: 0 };
     // SAFETY: `step` gets the value back, which lives until the walk has ended.
     unsafe { _Unwind_Backtrace(step, (&raw mut found).cast()) };
     (found.start != 0 && found.start < found.end).then_some(found.start..found.end)
 }
 
-/// Tells whether an address is in the object this code is in.
-pub fn is_own(address: usize) -> bool {
-    own().contains(&address)
+/// The library of Fortran's names, which programs call and which calls this object. Each rank has its own copy.
+const FORTRAN: &[u8] = b"/libmpifort_abi.so.1";
+
+/// Tells whether an address is in the program or in what it uses, not in the library: neither in the object this code is in,
+/// nor in the library of Fortran's names. Call [`object::prepare`] before.
+pub fn is_program(address: usize) -> bool {
+    !own().contains(&address)
+        && object::find(address).is_none_or(|object| !object.name.to_bytes().ends_with(FORTRAN))
 }
 
 /// Shows the addresses to which the calls on the stack return, innermost first, until `show` returns false.
@@ -89,13 +94,13 @@ pub fn walk(mut show: &mut dyn FnMut(usize) -> bool) {
     unsafe { _Unwind_Backtrace(step, (&raw mut show).cast()) };
 }
 
-/// Returns the address to which the innermost call into the object of this code returns: the place in the program that
-/// called the library. 0 if there is none. Takes about a microsecond.
+/// Returns the address to which the innermost call into the library returns: the place in the program that called the
+/// library. 0 if there is none. Takes about a microsecond.
 #[inline(never)]
 pub fn program_address() -> usize {
     let mut found = 0;
     walk(&mut |address| {
-        if !is_own(address) {
+        if is_program(address) {
             found = address;
         }
         found == 0

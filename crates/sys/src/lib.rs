@@ -11,6 +11,7 @@ pub mod errno;
 pub mod futex;
 pub mod local_socket;
 pub mod memory;
+pub mod object;
 pub mod process;
 pub mod shared;
 pub mod socket;

@@ -51,7 +51,7 @@ const USES: &[(&str, &[&str])] = &[
             "rma",
         ],
     ),
-    ("diagnose", &["base"]),
+    ("diagnose", &["sys", "base"]),
     (
         "runtime",
         &[

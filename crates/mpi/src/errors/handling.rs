@@ -157,7 +157,7 @@ const DEPTH: usize = 64;
 pub(crate) fn program_stack() -> Vec<usize> {
     let mut found = Vec::new();
     caller::walk(&mut |address| {
-        if !caller::is_own(address) {
+        if caller::is_program(address) {
             found.push(address);
         }
         found.len() < DEPTH

@@ -64,10 +64,11 @@ pub fn include_file(api: &Api) -> String {
     for (name, value) in OWN {
         text += &format!("      INTEGER {name}\n      PARAMETER ({name}={value})\n");
     }
+    // Two kinds in one array are an error. An intrinsic function would tell as well, but programs have variables named like one.
     text += "! An INTEGER has 4 bytes for MPI. If there is an error in the next line,\n\
              ! compile without -fdefault-integer-8 or -i8.\n\
-             \x20     INTEGER WEFT_INTEGER\n\
-             \x20     PARAMETER (WEFT_INTEGER=1/MAX(0,1-ABS(KIND(0)-4)))\n";
+             \x20     INTEGER WEFT_INTEGER(2)\n\
+             \x20     PARAMETER (WEFT_INTEGER=(/0,0_4/))\n";
     for constant in shared(api) {
         let kind = if constant.c == "MPI_Offset" { "(KIND=8)" } else { "" };
         let Constant { name, value, .. } = constant;
