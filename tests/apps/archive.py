@@ -6,6 +6,8 @@ import tarfile
 import lib
 from lib import Failed, Skip, tail
 
+# Where the archive's own release has a source no longer, a newer one may have it.
+NEWER = ["stable", "testing"]
 # What apt is asked about each of the machine's archives.
 ARCHIVE = "$(REPO_URI)|$(RELEASE)|$(COMPONENT)|$(SIGNED_BY)"
 
@@ -22,6 +24,8 @@ class Apt:
     def __init__(self, folder):
         self.folder = folder.resolve()
         self.ready = False
+        # Those that have sources, in the order in which they are asked.
+        self.releases = []
 
     def prepare(self):
         if self.ready:
@@ -50,27 +54,42 @@ class Apt:
         for uri, release, component, key in [line.split("|") for line in sorted(set(output.splitlines())) if line.count("|") == 3]:
             options = f"[signed-by={key}] " if key.startswith("/") else ""
             entries += [f"{kind} {options}{uri} {release} {component}\n" for kind in ("deb", "deb-src") if component]
+            if component == "main" and uri.rstrip("/").endswith("/debian") and "-" not in release:
+                entries += [f"deb-src {options}{uri} {newer} {component}\n" for newer in NEWER]
+                self.releases = [release, *NEWER]
         if code or not entries:
             raise Skip(f"apt knows no archive: {tail(output, 2)}")
         return "".join(entries)
 
-    def fetch(self, pattern, *command):
-        """Returns the file that matches the pattern, fetched by an apt-get command unless it is there already."""
+    def fetch(self, pattern, commands):
+        """Returns the file that matches the pattern. Unless it is there, it is fetched by the first of the apt-get commands that can."""
         files = self.folder / "files"
-        found = sorted(files.glob(pattern)) if files.exists() else []
-        if not found:
-            self.prepare()
+        if files.exists() and (found := sorted(files.glob(pattern))):
+            return found[0]
+        self.prepare()
+        for command in commands():
             code, output = run(["apt-get", *command], cwd=files, env=self.env)
             found = sorted(files.glob(pattern))
-            if code or not found:
-                raise Skip(f"apt-get {' '.join(command)} failed: {tail(output, 2)}")
-        return found[0]
+            if found and not code:
+                return found[0]
+        raise Skip(f"apt-get {' '.join(command)} failed: {tail(output, 2)}")
 
     def source(self, package):
-        return self.fetch(f"{package}_*.orig.tar.*", "source", "--tar-only", package)
+        """Returns the archive with a package's sources: of the machine's release or, where that has them no longer, of a newer one."""
+        def commands():
+            names = [f"{package}/{release}" for release in self.releases] or [package]
+            return [["source", "--tar-only", name] for name in names]
+        return self.fetch(f"{package}_*.orig.tar.*", commands)
+
+    def linear_algebra(self, into):
+        """Returns the reference BLAS and LAPACK, the latter compiled for shared objects."""
+        for package, pattern in (("liblapack-dev", "liblapack_pic.a"), ("libblas-dev", "libblas.a")):
+            if not list(into.rglob(pattern)):
+                self.package(package, into)
+        return tuple(next(into.rglob(pattern)).resolve() for pattern in ("libblas.a", "liblapack_pic.a"))
 
     def package(self, package, into):
-        deb = self.fetch(f"{package}_*.deb", "download", package)
+        deb = self.fetch(f"{package}_*.deb", lambda: [["download", package]])
         code, output = run(["dpkg-deb", "-x", deb, into])
         if code:
             raise Failed(f"cannot unpack {deb.name}: {output}")

@@ -4,7 +4,7 @@ import re
 from archive import run, unpack
 from lib import Failed, Skip, tail
 
-# BLAS and LAPACK are the reference libraries, compiled for shared objects. gfortran refuses procedures without interfaces that are
+# gfortran refuses procedures without interfaces that are
 # called with buffers of several types, as those of mpif.h are, unless it is told not to.
 MAKEFILE = """LPORDDIR = $(topdir)/PORD/lib/
 IPORD = -I$(topdir)/PORD/include/
@@ -51,12 +51,9 @@ def build(options, apt):
     """Builds the library for double precision, and its examples."""
     if not (options.build / "include/mpif.h").exists():
         raise Skip("this build has no mpif.h")
-    folder, linear = options.out / "mumps", options.out / "linear"
+    folder = options.out / "mumps"
     source = unpack(apt.source("mumps"), folder)
-    for package, pattern in (("liblapack-dev", "liblapack_pic.a"), ("libblas-dev", "libblas.a")):
-        if not list(linear.rglob(pattern)):
-            apt.package(package, linear)
-    lapack, blas = (next(linear.rglob(pattern)) for pattern in ("liblapack_pic.a", "libblas.a"))
+    blas, lapack = apt.linear_algebra(options.out / "linear")
     standins = folder / "standins.c"
     standins.write_text("#include <stdio.h>\n#include <stdlib.h>\n" + "".join(STANDIN.format(name=name) for name in SCALAPACK))
     code, output = run(["gcc", "-fPIC", "-c", standins, "-o", standins.with_suffix(".o")])
