@@ -133,7 +133,7 @@ fn tuning(arguments: &ArgMatches) -> Result<tune::Request, Stop> {
     Ok(tune::Request { ranks, nodes, collectives, quick: arguments.get_flag("quick"), output })
 }
 
-/// Names the directory that the build has man pages, completions and the file for pkg-config written to.
+/// Names the directory that the build has man pages, completions and the files for pkg-config written to.
 const WRITE_PAGES: &str = "write-pages";
 
 fn main() {

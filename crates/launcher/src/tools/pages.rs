@@ -1,15 +1,17 @@
-//! What an installation says of itself to other programs: manual pages, completions for shells, the file for pkg-config.
+//! What an installation says of itself to other programs: manual pages, completions for shells, the files for pkg-config.
 //!
 //! All follow from the command lines and from what the wrappers add, so they cannot say anything else than those do.
 
-use super::wrapper::{Language, SHOWN};
+use super::modules;
+use super::wrapper::{Language, SHOWN, Wrapper};
 use crate::command_line::flags;
+use crate::tools::install::Installation;
 use clap::Command;
 use clap_complete::{Shell, generate};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, italic, roman};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use weft_loader::link;
 
 /// The wrappers by the languages they are for, each with further names.
@@ -51,6 +53,8 @@ pub fn write(prefix: &Path, weft: Command) -> Result<(), String> {
         }
     }
     files.push(("lib/pkgconfig/weft.pc".into(), package().into()));
+    let modules = Installation::find().ok().and_then(|installation| modules_of(prefix, installation));
+    files.extend(modules.map(|path| ("lib/pkgconfig/weft-fortran.pc".into(), fortran_package(&path).into())));
     for (name, text) in files {
         put(&prefix.join(name), &text)?;
     }
@@ -232,5 +236,29 @@ fn package() -> String {
         env!("CARGO_PKG_VERSION"),
         link::COMPILE.join(" "),
         link::LINK.join(" "),
+    )
+}
+
+/// Returns the folder with the modules of the usual Fortran compiler, as seen from the directory that everything is below.
+fn modules_of(prefix: &Path, installation: Installation) -> Option<PathBuf> {
+    let prefix = prefix.canonicalize().ok()?;
+    let folder = Wrapper::new(Language::Fortran, Vec::new(), installation).modules().ok()?;
+    folder.canonicalize().ok()?.strip_prefix(prefix).ok().map(Path::to_path_buf)
+}
+
+/// Returns a file for pkg-config with what Fortran programs need beside what C programs do; `modules` is relative.
+fn fortran_package(modules: &Path) -> String {
+    format!(
+        "prefix=${{pcfiledir}}/../..\n\
+         moduledir=${{prefix}}/{}\n\n\
+         Name: weft-fortran\n\
+         Description: Modules and procedures of MPI for the Fortran compiler that the name of moduledir tells\n\
+         Version: {}\n\
+         Requires: weft\n\
+         Cflags: -I${{moduledir}}\n\
+         Libs: -L${{moduledir}} -l{} -lmpifort_abi\n",
+        modules.display(),
+        env!("CARGO_PKG_VERSION"),
+        modules::LIBRARY,
     )
 }

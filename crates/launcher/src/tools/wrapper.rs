@@ -201,9 +201,17 @@ impl Wrapper {
         folders.chain(link::COMPILE.iter().map(OsString::from)).collect()
     }
 
+    /// Returns the folder with the modules for this compiler, which it makes if there is none.
+    ///
+    /// # Errors
+    /// Why there are no modules.
+    pub fn modules(&self) -> Result<PathBuf, String> {
+        modules::find(&self.compiler, &self.installation)
+    }
+
     /// Finds Fortran's modules for this compiler. A program can be compiled without them, so their lack is no error yet.
     fn find_modules(&mut self) {
-        match modules::find(&self.compiler, &self.installation) {
+        match self.modules() {
             Ok(folder) => self.modules = Some(folder),
             Err(error) => say!("{}: {error}", self.name()),
         }
