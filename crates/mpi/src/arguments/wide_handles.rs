@@ -26,8 +26,8 @@ const OTHER: u32 = 1 << 30;
 const KIND_SHIFT: u32 = 26;
 /// In place of a kind: requests with nothing to remember, of which there are two.
 const MEMORYLESS: u32 = 12 << KIND_SHIFT;
-/// In place of a kind: what is no handle, or has no number.
-const NOTHING: u32 = CREATED | OTHER | 13 << KIND_SHIFT;
+/// The number of what is no handle, or has no number; in place of a kind.
+pub const NOTHING: c_int = (CREATED | OTHER | 13 << KIND_SHIFT) as c_int;
 /// How many digits there are.
 const DIGITS: u32 = 64;
 const REQUEST_DIGITS: u32 = 24;
@@ -68,7 +68,7 @@ impl Upper {
 }
 
 /// Returns the integer of a handle. A handle that no table can have given out, and the handle of an object beside a million
-/// others of its kind, or of a request beside sixteen million, has the number that stands for nothing.
+/// others of its kind, or of a request beside sixteen million, has the number that stands for nothing ([`limit_reached`]).
 pub fn to_int(handle: usize) -> c_int {
     match c_int::try_from(handle) {
         Ok(narrow) => narrow,
@@ -87,9 +87,22 @@ fn wide(handle: usize) -> u32 {
         return CREATED | Upper::of_request(upper).digits() << REQUEST_DIGITS | index;
     }
     if !(Kind::Comm as u32..=Kind::File as u32).contains(&kind) || index >= 1 << OTHER_DIGITS {
-        return NOTHING;
+        return NOTHING as u32;
     }
     CREATED | OTHER | kind << KIND_SHIFT | Upper::of_other(upper).digits() << OTHER_DIGITS | index
+}
+
+/// Returns how many objects of a kind have numbers, if a handle is of an object that has none because there are more.
+pub fn limit_reached(handle: usize) -> Option<usize> {
+    let (low, upper) = (handle as u32, (handle >> 32) as u32);
+    let kind = low >> HANDLE_KIND;
+    let index = (low & ((1 << HANDLE_KIND) - 1)).checked_sub(first())? as usize;
+    let (most, there) = if kind == Kind::Request as u32 {
+        (1 << REQUEST_DIGITS, Process::any().messages.get()?.endpoint.requests().upper(index))
+    } else {
+        (1 << OTHER_DIGITS, self::upper(Process::any(), kind, index))
+    };
+    (index >= most && there == Some(upper)).then_some(most)
 }
 
 /// Returns the index that a handle's lower half begins with.
@@ -190,7 +203,7 @@ mod tests {
         let garbage =
             [usize::MAX, i64::MAX as usize, 0xffff_ffff_8000_0000, handle(Kind::Request, 1, 0, 1 << 24)];
         for handle in garbage {
-            assert_eq!(to_int(handle), NOTHING as c_int, "{handle:#x}");
+            assert_eq!(to_int(handle), NOTHING, "{handle:#x}");
         }
     }
 
