@@ -5,6 +5,7 @@
 
 mod bars;
 mod command;
+mod fortran;
 mod one_sided;
 mod plan;
 mod plot;

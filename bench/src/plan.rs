@@ -54,9 +54,14 @@ pub enum Part {
     Start,
     /// Ranks that are processes, from C and from Python
     Processes,
+    /// Calls, start-up and memory of a Fortran program beside C
+    Fortran,
     /// One-sided operations
     Rma,
 }
+
+/// The program of start-up measurements.
+pub const HELLO: &[&str] = &["hello"];
 
 const KERNELS: [&str; 9] = [
     "latency",
@@ -142,6 +147,22 @@ impl Implementation {
         let mut command = self.command_for(options, ranks);
         command.push(self.programs.join(program).display().to_string());
         command
+    }
+
+    /// Returns the command that has ranks say hello: a program and its arguments.
+    fn hello(&self, options: &[&str], ranks: u64, hello: &[&str]) -> Vec<String> {
+        let mut command = self.command(options, ranks, hello[0]);
+        command.extend(hello[1..].iter().map(|word| word.to_string()));
+        command
+    }
+
+    /// Compiles a kernel in Fortran.
+    ///
+    /// # Errors
+    /// What could not be compiled.
+    pub fn prepare_fortran(&self, kernel: &str) -> Result<(), String> {
+        let source = PathBuf::from(format!("bench/kernels/{kernel}.f90"));
+        compile(&[], &self.bin.join("mpifort"), &source, &self.programs.join(kernel))
     }
 
     /// Tells whether a measurement with so many ranks is worth its time.
@@ -320,14 +341,15 @@ impl Session {
                 Part::Start => {
                     for ranks in up_to(&START_RANKS, if quick { 1000 } else { u64::MAX }) {
                         for who in everybody.iter().filter(|who| who.takes_part(ranks, PEER_START_RANKS)) {
-                            self.start(who, &[], "", ranks, round);
+                            self.start(who, &[], HELLO, "", ranks, round);
                             if round == 0 {
-                                self.memory(who, ranks, round);
+                                self.memory(who, HELLO, "", ranks, round);
                             }
                         }
                     }
                 }
                 Part::Processes => self.processes(round, everybody, pythons),
+                Part::Fortran => self.fortran(round, everybody),
                 Part::Rma => self.one_sided(round, everybody),
             }
         }
@@ -381,8 +403,16 @@ impl Session {
     }
 
     /// Measures start, run and end of hello.
-    pub fn start(&mut self, who: &Implementation, options: &[&str], suffix: &str, ranks: u64, round: usize) {
-        let command = who.command(options, ranks, "hello");
+    pub fn start(
+        &mut self,
+        who: &Implementation,
+        options: &[&str],
+        hello: &[&str],
+        suffix: &str,
+        ranks: u64,
+        round: usize,
+    ) {
+        let command = who.hello(options, ranks, hello);
         let label = format!("{} hello{suffix} on {ranks} ranks", who.name);
         if let Some(outcome) = self.attempt(label.clone(), &command, false) {
             self.samples.add(
@@ -401,10 +431,10 @@ impl Session {
     }
 
     /// Measures the memory of hello.
-    fn memory(&mut self, who: &Implementation, ranks: u64, round: usize) {
-        let label = format!("{} hello on {ranks} ranks, memory", who.name);
-        if let Some(outcome) = self.attempt(label, &who.command(&[], ranks, "hello"), true) {
-            self.samples.add(&who.name, "memory", ranks, round, outcome.memory as f64);
+    pub fn memory(&mut self, who: &Implementation, hello: &[&str], suffix: &str, ranks: u64, round: usize) {
+        let label = format!("{} hello{suffix} on {ranks} ranks, memory", who.name);
+        if let Some(outcome) = self.attempt(label, &who.hello(&[], ranks, hello), true) {
+            self.samples.add(&who.name, &format!("memory{suffix}"), ranks, round, outcome.memory as f64);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Ranks that are processes, beside peers, whose ranks always are: messages of two ranks, a barrier of many, start-up,
 //! and NumPy arrays through mpi4py.
 
-use crate::plan::{Implementation, Session};
+use crate::plan::{HELLO, Implementation, Session};
 use crate::pythons::Pythons;
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ impl Session {
             self.kernel(who, options(who), SUFFIX, BARRIER_RANKS, round, "collectives 20 barrier");
         }
         for who in everybody {
-            self.start(who, options(who), SUFFIX, START_RANKS, round);
+            self.start(who, options(who), HELLO, SUFFIX, START_RANKS, round);
         }
         for who in everybody.iter().filter(|_| pythons.is_some()) {
             let Some(pythons) = pythons else { continue };

@@ -111,6 +111,23 @@ fn absolute_checks(samples: &Samples) -> Vec<Check> {
     ]
 }
 
+/// A Fortran program beside C.
+fn fortran_checks(samples: &Samples) -> Vec<Check> {
+    let sections = sizes(samples, "fortran-section").into_iter().map(|size| Check {
+        what: format!("section of {size} bytes / derived datatype"),
+        value: samples.ratio((WEFT, "fortran-section", size), (WEFT, "derived-datatype", size)),
+        unit: "x",
+        bar: Bar::AtMost(1.0),
+    });
+    let sends = sizes(samples, "fortran-send").into_iter().map(|size| Check {
+        what: format!("MPI_Send of mpi_f08 more than of C, {size} bytes"),
+        value: samples.summary(WEFT, "fortran-send", size),
+        unit: "ns",
+        bar: Bar::AtMost(20.0),
+    });
+    sends.chain(sections).collect()
+}
+
 fn peer_checks(samples: &Samples) -> Vec<Check> {
     let mut checks = Vec::new();
     let mut faster = |what: &str, size: u64, bar: f64| {
@@ -280,6 +297,7 @@ fn checks(samples: &Samples, is_whole: bool) -> Vec<Check> {
         absolute_checks,
         peer_checks,
         process_checks,
+        fortran_checks,
         collective_checks,
         one_sided::checks,
     ];

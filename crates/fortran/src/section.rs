@@ -259,13 +259,20 @@ impl Section {
             return if count == 0 { Some(Self::plain(section, count, datatype)) } else { None };
         }
         let mut types = Types::default();
-        let one = types.add(|new| contiguous(per_element, datatype, new))?;
+        // Most calls are about one datatype per element, and sections that one datatype describes: so no other one is made.
+        let one = match per_element {
+            1 => datatype,
+            _ => types.add(|new| contiguous(per_element, datatype, new))?,
+        };
         let mut parts = Vec::new();
         shape.parts(full, one, &mut types, &mut parts)?;
         if rest > 0 {
             parts.push((shape.offset_of(full), types.add(|new| contiguous(rest, datatype, new))?));
         }
-        let made = types.add(|new| joined(&parts, new))?;
+        let made = match parts.as_slice() {
+            [(0, part)] => *part,
+            _ => types.add(|new| joined(&parts, new))?,
+        };
         types.keep(made)?;
         Some(Self { address: section.base, count: 1, datatype: made, state: State::Made })
     }
