@@ -11,6 +11,7 @@ use weft_coll::{Call, Data, Operator, Team};
 use weft_datatype::Datatype;
 use weft_op::Op;
 use weft_sched::Thread;
+use weft_trials::{rounds, seed};
 
 /// A small generator, so that a seed repeats a run.
 #[derive(Clone)]
@@ -26,15 +27,6 @@ impl Random {
     fn below(&mut self, n: u64) -> u64 {
         self.next() % n
     }
-}
-
-fn seed() -> u64 {
-    let given = std::env::var("WEFT_TEST_SEED").ok().and_then(|s| s.parse().ok());
-    let clock =
-        || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
-    let seed = given.unwrap_or_else(clock);
-    println!("WEFT_TEST_SEED={seed}");
-    seed
 }
 
 /// Ends the test program when a rank fails: the others would wait for it for ever.
@@ -150,7 +142,7 @@ const HOMES: [fn(u32) -> usize; 3] = [|_| 0, |r| (r / 6) as usize, |r| (r % 2) a
 #[test]
 fn reductions_agree_with_the_serial_model() {
     let mut random = Random(seed());
-    for turn in 0..60 {
+    for turn in 0..rounds(60) as usize {
         let size = 1 + random.below(17) as u32;
         let salt = random.next();
         with_ranks(size, HOMES[turn % 3], |team| {
@@ -276,7 +268,7 @@ fn in_place_with_gaps_each_rank_contributes_what_it_had() {
 #[test]
 fn data_moves_as_in_the_serial_model() {
     let mut random = Random(seed());
-    for turn in 0..60 {
+    for turn in 0..rounds(60) as usize {
         let size = 1 + random.below(17) as u32;
         let salt = random.next();
         with_ranks(size, HOMES[turn % 3], |team| {

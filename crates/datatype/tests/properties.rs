@@ -9,6 +9,7 @@ use model::{BASICS, Model, Recipe};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use weft_datatype::{Class, Datatype, copy, pack, pack_external, unpack, unpack_external};
+use weft_trials::rounds;
 
 fn recipe() -> impl Strategy<Value = Recipe> {
     let leaf = (0..BASICS.len()).prop_map(Recipe::Basic);
@@ -110,7 +111,7 @@ fn overlaps(model: &Model, count: u64) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 250, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: rounds(250), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn bounds_and_sizes_follow_the_definitions(recipe in recipe()) {

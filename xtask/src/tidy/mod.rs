@@ -52,6 +52,7 @@ pub fn run(root: &Path) -> Result<Vec<Outcome>> {
         ("unfinished", text::unfinished(&files)),
         ("machine", text::machine(&files)),
         ("messages", text::messages(&files)),
+        ("blocks", text::blocks(&files)),
         ("unsafe", unsafe_code::places(&files)),
         ("arguments", unsafe_code::arguments(&files)),
         ("links", pages::links(root, &files)),

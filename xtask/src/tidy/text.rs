@@ -53,6 +53,27 @@ pub fn messages(files: &[File]) -> Vec<String> {
     find(of_library, &marks, "its pieces are mixed with other jobs' messages; use `weft_base::say!`")
 }
 
+/// Finds blocks of code in doc comments, which nobody would compile: the suites build no doc tests.
+pub fn blocks(files: &[File]) -> Vec<String> {
+    let mut findings = Vec::new();
+    for file in files.iter().filter(|file| file.is("rs")) {
+        let mut is_open = false;
+        for (number, line) in numbered(&file.text) {
+            let line = line.trim_start();
+            let Some(comment) = line.strip_prefix("///").or_else(|| line.strip_prefix("//!")) else {
+                continue;
+            };
+            let Some(word) = comment.trim_start().strip_prefix("```") else { continue };
+            if !is_open && word.trim() != "text" {
+                let path = file.path.display();
+                findings.push(format!("{path}:{number}: a block that is not `text`; make it a test"));
+            }
+            is_open = !is_open;
+        }
+    }
+    findings
+}
+
 fn find<'a>(files: impl IntoIterator<Item = &'a File>, marks: &[&str], advice: &str) -> Vec<String> {
     let mut findings = Vec::new();
     for file in files {
@@ -67,4 +88,16 @@ fn find<'a>(files: impl IntoIterator<Item = &'a File>, marks: &[&str], advice: &
 
 fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.split('\n').enumerate().map(|(index, line)| (index + 1, line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_of_code_in_doc_comments_are_found() {
+        let text = "//! ```text\n//! a -> b\n//! ```\n    /// ```\n    /// call();\n    /// ```\n";
+        let files = [File { path: "a.rs".into(), text: text.into() }];
+        assert_eq!(blocks(&files), ["a.rs:4: a block that is not `text`; make it a test"]);
+    }
 }

@@ -8,6 +8,7 @@ use std::path::Path;
 /// Each crate of the library, from the bottom up, and those that it uses. A new pair is a decision: whoever adds one says to
 /// a reader which of the two crates lies below the other.
 const USES: &[(&str, &[&str])] = &[
+    ("trials", &[]),
     ("sys", &[]),
     ("sync", &["sys"]),
     ("base", &["sys"]),

@@ -2,10 +2,11 @@
 
 use crate::cases::{Case, Shape};
 use crate::places;
-use crate::world::{World, seed};
+use crate::world::World;
 use weft_coll::{Call, Team};
 use weft_transport::simulator::{Conditions, Random};
 use weft_transport::{Channel, Places};
+use weft_trials::{rounds, seed};
 
 fn calm(seed: u64) -> Conditions {
     Conditions { eager: 1 << 20, memory: 1 << 30, ..Conditions::calm(seed) }
@@ -35,7 +36,7 @@ fn run(world: &World, teams: &[Team], case: &Case, random: &mut Random) -> u64 {
 fn a_tree_over_n_node_processes_sends_n_less_1_messages() {
     let mut random = Random::new(seed());
     for nodes in 2..34 {
-        for _ in 0..3 {
+        for _ in 0..rounds(3) {
             let ranks = nodes * 2;
             let places = places(ranks, nodes, &mut random);
             let edges = used(&places) - 1;

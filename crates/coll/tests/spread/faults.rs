@@ -1,12 +1,13 @@
 //! Calls that do not match, data that does not fit, peers that are lost: everybody is told, nobody waits for ever.
 
 use crate::cases::{Case, Shape};
-use crate::world::{World, seed};
+use crate::world::World;
 use weft_base::constants::*;
 use weft_base::{Error, Result};
 use weft_coll::{Call, Pending, Team};
 use weft_transport::Places;
 use weft_transport::simulator::{Conditions, Random};
+use weft_trials::seed;
 
 /// Looks until all parts are over; returns how they ended.
 fn results(pending: &[Pending]) -> Vec<Result> {

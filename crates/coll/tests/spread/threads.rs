@@ -2,12 +2,13 @@
 
 use crate::cases::{Case, Shape};
 use crate::some;
-use crate::world::{World, seed};
+use crate::world::World;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use weft_coll::{Call, Team};
 use weft_transport::Places;
 use weft_transport::simulator::{Conditions, Random};
+use weft_trials::{rounds, seed};
 
 /// Ends the test program when a rank fails: the others would wait for it for ever.
 struct EndAll;
@@ -36,7 +37,7 @@ fn as_threads(teams: &[Team], body: impl Fn(&Team) + Sync) {
 #[test]
 fn blocking_and_persistent_forms_give_what_the_model_says() {
     let mut random = Random::new(seed());
-    for turn in 0..12 {
+    for turn in 0..u64::from(rounds(12)) {
         let (world, ranks) = some(turn, &mut random);
         let teams = world.join(&world.shuffled(ranks, &mut random), 0);
         let shape = Shape { size: ranks, split: 0 };
@@ -72,7 +73,7 @@ fn blocking_and_persistent_forms_give_what_the_model_says() {
 #[test]
 fn who_parks_is_woken_although_it_looked_again_after_it_had_registered() {
     let mut random = Random::new(seed());
-    for turn in 0..12 {
+    for turn in 0..u64::from(rounds(12)) {
         let (world, ranks) = some(turn, &mut random);
         let teams = world.join(&world.shuffled(ranks, &mut random), 0);
         let shape = Shape { size: ranks, split: 0 };

@@ -7,15 +7,6 @@ use weft_coll::{Pending, Team};
 use weft_transport::simulator::{Conditions, Network, Random};
 use weft_transport::{Channel, Nobody, Nodes, Places};
 
-pub fn seed() -> u64 {
-    let given = std::env::var("WEFT_TEST_SEED").ok().and_then(|s| s.parse().ok());
-    let clock =
-        || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
-    let seed = given.unwrap_or_else(clock);
-    println!("WEFT_TEST_SEED={seed}");
-    seed
-}
-
 pub struct World {
     pub network: Network,
     pub exchanges: Vec<&'static Exchange>,

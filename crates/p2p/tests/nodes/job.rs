@@ -1,23 +1,12 @@
 //! A job on several node processes, and the memory of its messages.
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks)] // The tests are callers that promise their buffers.
 
-use std::time::{SystemTime, UNIX_EPOCH};
 use weft_base::abi;
 use weft_base::constants::*;
 use weft_datatype::Datatype;
 use weft_p2p::{Buffer, Completion, Endpoint, Engine, Envelope, Limits, Mode};
 use weft_transport::simulator::{Conditions, Network, Random};
 use weft_transport::{Channel, Device, Nobody, Node, Nodes, Places};
-
-/// The seeds of a test: some that follow from the time, and then always the same.
-pub fn seeds(count: u64) -> impl Iterator<Item = u64> {
-    if let Some(seed) = std::env::var("WEFT_TEST_SEED").ok().and_then(|s| s.parse().ok()) {
-        return (seed..seed + 1).chain(0..0);
-    }
-    let fresh = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
-    println!("fresh seeds from {fresh} (WEFT_TEST_SEED repeats one)");
-    (0..count * 3 / 4).chain(fresh..fresh + count / 4)
-}
 
 /// Names the seed of a test that fails.
 pub struct Seed(pub u64);

@@ -1,11 +1,12 @@
 //! Node processes that are lost, or send what no node process sends.
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks)] // The tests are callers that promise their buffers.
 
-use crate::job::{Job, Memory, Seed, content, dense, seeds};
+use crate::job::{Job, Memory, Seed, content, dense};
 use weft_base::constants::*;
 use weft_p2p::{Completion, Envelope, Limits, Mode};
 use weft_transport::simulator::{Conditions, Random};
 use weft_transport::{Channel, Places};
+use weft_trials::seeds;
 
 /// Cuts a connection in the middle of traffic: everything ends, and what says it went well did.
 #[test]

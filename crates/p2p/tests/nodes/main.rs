@@ -6,12 +6,13 @@ mod job;
 mod loss;
 mod threads;
 
-use job::{Job, LENGTHS, Memory, Seed, content, dense, seeds};
+use job::{Job, LENGTHS, Memory, Seed, content, dense};
 use weft_base::abi;
 use weft_base::constants::*;
 use weft_p2p::{Completion, Envelope, Limits, Mode, Scope, Scopes};
 use weft_transport::Places;
 use weft_transport::simulator::{Conditions, Random};
+use weft_trials::seeds;
 
 struct Sent {
     from: u32,

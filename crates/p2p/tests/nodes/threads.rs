@@ -1,13 +1,14 @@
 //! Ranks on threads, parts, and jobs that meet.
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks)] // The tests are callers that promise their buffers.
 
-use crate::job::{Job, LENGTHS, Seed, byte, content, dense, seeds};
+use crate::job::{Job, LENGTHS, Seed, byte, content, dense};
 use weft_base::constants::*;
 use weft_datatype::Datatype;
 use weft_local::{Segment, SegmentDevice};
 use weft_p2p::{Buffer, Envelope, Limits, Mode};
 use weft_transport::simulator::{Conditions, Network, Random};
 use weft_transport::{Device, Node, Places};
+use weft_trials::seeds;
 
 /// Ends the test program when a rank fails: the others would wait for it for ever.
 struct EndAll;

@@ -8,6 +8,7 @@ use rank::{LENGTHS, Random, all_limits, buffer, envelope, fill, fill_large, run,
 use std::sync::atomic::{AtomicUsize, Ordering};
 use weft_base::constants::*;
 use weft_p2p::{Limits, Mode};
+use weft_trials::rounds;
 
 #[test]
 fn messages_of_a_pair_stay_in_order_by_all_ways() {
@@ -16,7 +17,7 @@ fn messages_of_a_pair_stay_in_order_by_all_ways() {
         run(2, limits, |rank| {
             let mut random = Random(seed | 1);
             let (mut data, mut expected) = (vec![0; 10_000], vec![0; 10_000]);
-            for number in 0..1500u32 {
+            for number in 0..rounds(1500) {
                 let length = LENGTHS[random.below(LENGTHS.len() as u64) as usize];
                 let (way, wild) = (random.below(4), random.below(3));
                 if rank.rank == 0 {
@@ -51,7 +52,7 @@ fn messages_of_a_pair_stay_in_order_by_all_ways() {
 #[test]
 fn many_senders_to_one_wildcard_receiver_keep_each_their_order() {
     let seed = seed();
-    const MESSAGES: u32 = 600;
+    let messages = rounds(600);
     for limits in all_limits() {
         let ranks = 4;
         run(ranks, limits, |rank| {
@@ -60,7 +61,7 @@ fn many_senders_to_one_wildcard_receiver_keep_each_their_order() {
                 let mut next = vec![0u32; ranks as usize];
                 let mut data = vec![0; 10_000];
                 let mut expected = vec![0; 10_000];
-                for _ in 0..MESSAGES * (ranks - 1) {
+                for _ in 0..messages * (ranks - 1) {
                     let status = match random.below(3) {
                         0 => rank.wait(rank.irecv(MPI_ANY_SOURCE, MPI_ANY_TAG, &mut data)),
                         1 => {
@@ -84,7 +85,7 @@ fn many_senders_to_one_wildcard_receiver_keep_each_their_order() {
                 }
             } else {
                 let mut data = vec![0; 10_000];
-                for number in 0..MESSAGES {
+                for number in 0..messages {
                     let length = LENGTHS[random.below(LENGTHS.len() as u64) as usize];
                     fill(&mut data[..length], rank.rank, number);
                     match random.below(6) {
@@ -104,7 +105,7 @@ fn a_cancelled_receive_or_its_message_is_never_lost() {
     for limits in all_limits() {
         run(2, limits, |rank| {
             let mut random = Random(seed ^ u64::from(rank.rank) | 1);
-            for number in 0..800u32 {
+            for number in 0..rounds(800) {
                 let mut data = number.to_le_bytes();
                 if rank.rank == 0 {
                     for _ in 0..random.below(200) {
@@ -132,9 +133,9 @@ fn a_cancelled_receive_or_its_message_is_never_lost() {
 fn threads_of_a_rank_that_synchronise_keep_their_order() {
     for limits in all_limits() {
         run(2, limits, |rank| {
-            const ROUNDS: u32 = 500;
+            let rounds = rounds(500);
             if rank.rank == 1 {
-                for number in 0..ROUNDS * 2 {
+                for number in 0..rounds * 2 {
                     let mut data = [0; 4];
                     rank.receive(0, MPI_ANY_TAG, &mut data);
                     assert_eq!(u32::from_le_bytes(data), number);
@@ -144,7 +145,7 @@ fn threads_of_a_rank_that_synchronise_keep_their_order() {
             // The rank's own thread may use a ring, the other thread may not; they take turns.
             let turn = AtomicUsize::new(0);
             let send = |parity: usize| {
-                for number in (parity as u32..ROUNDS * 2).step_by(2) {
+                for number in (parity as u32..rounds * 2).step_by(2) {
                     while turn.load(Ordering::Acquire) != number as usize {
                         std::hint::spin_loop();
                     }
@@ -169,7 +170,7 @@ fn several_threads_of_two_ranks_exchange_at_once() {
             let talk = |thread: u64| {
                 let mut random = Random(seed ^ thread << 40 ^ u64::from(rank.rank) << 50 | 1);
                 let tag = thread as i32;
-                for number in 0..200u32 {
+                for number in 0..rounds(200) {
                     let length = LENGTHS[random.below(LENGTHS.len() as u64) as usize].max(4);
                     let mut data = vec![0; length];
                     data[..4].copy_from_slice(&number.to_le_bytes());
@@ -247,7 +248,7 @@ fn large_messages_arrive_whole_by_all_ways() {
             let mut random = Random(seed | 1);
             let (mut data, mut expected) = (vec![0; LONGEST], vec![0; LONGEST]);
             let mut second = vec![0; LONGEST];
-            for number in 0..400u32 {
+            for number in 0..rounds(400) {
                 let near = NEAR[random.below(NEAR.len() as u64) as usize];
                 let length = near - 4097 + random.below(8195) as usize;
                 let room = match random.below(4) {
@@ -346,7 +347,7 @@ fn a_large_message_is_whole_as_soon_as_its_receive_returns() {
         let mut random = Random(seed | 1);
         let mut data = vec![0; 128 << 10];
         let mut expected = vec![0; 128 << 10];
-        for number in 0..3000u32 {
+        for number in 0..rounds(3000) {
             let length = (48 << 10) + random.below(80 << 10) as usize;
             fill_large(&mut expected[..length], number);
             if rank.rank == 0 {
@@ -374,7 +375,7 @@ fn large_messages_cross_between_many_ranks() {
             let mut data = vec![0; 300_000];
             let mut got = vec![0; 300_000];
             let mut expected = vec![0; 300_000];
-            for number in 0..150u32 {
+            for number in 0..rounds(150) {
                 let length = 40_000 + random.below(250_000) as usize;
                 let (next, previous) = ((rank.rank + 1) % 4, (rank.rank + 3) % 4);
                 fill_large(&mut data[..length], number << 2 | rank.rank);

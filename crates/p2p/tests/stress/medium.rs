@@ -5,6 +5,7 @@ use crate::rank::{Random, buffer, byte, envelope, fill, fill_large, run, seed};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use weft_datatype::Datatype;
 use weft_p2p::{Buffer, Limits, Mode};
+use weft_trials::rounds;
 
 /// Lengths that are offered in rings: above the eager size, below where copies are shared.
 fn medium(random: &mut Random) -> usize {
@@ -23,7 +24,7 @@ fn a_medium_send_ends_while_its_receiver_computes() {
             let mut random = Random(seed ^ u64::from(rank.rank) << 40 | 1);
             let mut lengths = Random(seed | 1);
             let (mut data, mut expected) = (vec![0; 50_000], vec![0; 50_000]);
-            for number in 1..800u32 {
+            for number in 1..rounds(800) {
                 let length = medium(&mut lengths);
                 // Sender and receiver begin about the same time, so each is the first now and then.
                 if rank.rank == 0 {
@@ -58,7 +59,7 @@ fn medium_messages_of_any_layout_arrive_whole_and_may_be_overtaken() {
         run(2, Limits { spins, ..Limits::default() }, |rank| {
             let mut lengths = Random(seed | 1);
             let mut wide = vec![0; 100_000];
-            for number in 0..500u32 {
+            for number in 0..rounds(500) {
                 let length = medium(&mut lengths);
                 let (strided, overtaken) = (lengths.below(3), lengths.below(3) == 0);
                 let every_second = Datatype::vector(length as i64, 1, 2, byte()).unwrap();
@@ -117,7 +118,7 @@ fn medium_blocks_are_whole_and_left_alone_when_calls_return() {
             // Two buffers in turn: the other one holds what the message before left.
             let mut data = [vec![0; 170_000], vec![0; 170_000]];
             let mut before = 0..0;
-            for number in 1..if ranks == 2 { 3000 } else { 400u32 } {
+            for number in 1..rounds(if ranks == 2 { 3000 } else { 400 }) {
                 let length = 20_000 + lengths.below(if number % 4 == 0 { 145_000 } else { 25_000 }) as usize;
                 let skip = lengths.below(3) as usize * 20;
                 let (by_lower, posted) = (lengths.below(2) == 0, lengths.below(4) == 0);

@@ -3,7 +3,6 @@
 
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 use weft_base::abi;
 use weft_base::constants::*;
 use weft_datatype::Datatype;
@@ -39,10 +38,7 @@ impl Drop for EndAll {
 }
 
 pub fn seed() -> u64 {
-    let seed = std::env::var("WEFT_TEST_SEED").ok().and_then(|s| s.parse().ok());
-    let seed =
-        seed.unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64);
-    println!("seed {seed} (set WEFT_TEST_SEED to repeat)");
+    let seed = weft_trials::seed();
     SEED.store(seed, Ordering::Relaxed);
     seed
 }

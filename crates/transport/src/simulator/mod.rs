@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn networks_of_all_kinds_are_devices() {
-        for seed in 0..12 {
+        for seed in 0..u64::from(weft_trials::rounds(12)) {
             println!("seed {seed}");
             conformance::suite(|nodes| Network::new(nodes, Conditions::random(seed, nodes)).devices());
         }
