@@ -71,15 +71,16 @@ impl Window {
     pub fn start(&self, targets: Vec<u32>, checked: bool) -> Result {
         let wanted = if checked { targets.clone() } else { Vec::new() };
         self.change(|epochs| epochs.start(targets))?;
-        let exposure = &self.own().exposure;
-        if !wanted.is_empty() {
-            *self.missing.lock() = wanted;
-            await_news(exposure, |me| {
-                let mut missing = self.missing.lock();
-                exposure.take_posts(&mut missing, Some(me));
-                missing.is_empty() || self.shared().is_torn.load(Ordering::SeqCst)
-            });
+        if wanted.is_empty() {
+            return Ok(());
         }
+        let exposure = &self.own().exposure;
+        *self.missing.lock() = wanted;
+        await_news(exposure, |me| {
+            let mut missing = self.missing.lock();
+            exposure.take_posts(&mut missing, Some(me));
+            missing.is_empty() || self.shared().is_torn.load(Ordering::SeqCst)
+        });
         if self.missing.lock().is_empty() { Ok(()) } else { self.check_whole() }
     }
 
