@@ -14,6 +14,12 @@
 //!   Both change the same word, so one of them sees the other: no waiter is overlooked.
 //! - Waiters are admitted strictly from the front, so one number tells who is in: how many have been admitted.
 //!
+//! # Several gates
+//! A lock on all memory of a window is held in parts: a gate in each process, taken one after the other. Who holds some of them and
+//! waits behind somebody who waits for another such holder might wait for ever. So it *joins* ([`Gate::join`]): it passes all who
+//! wait, and waits for nobody but those who are in and hold the gate alone. Only they must end by themselves. Who waits to be alone at a
+//! process where ranks of others join all the time may wait long.
+//!
 //! Nobody waits here: who is not admitted gets a ticket and waits as it likes until it [`Gate::has_admitted`] it; it is told by
 //! [`Waiter::wake`].
 
@@ -44,6 +50,8 @@ struct Queue<W> {
     /// How many tickets were given out.
     tickets: u64,
     waiting: VecDeque<(Way, W)>,
+    /// Those who go before all others, and have no tickets.
+    joining: VecDeque<W>,
 }
 
 /// The lock.
@@ -59,7 +67,7 @@ pub struct Gate<W> {
 impl<W: Waiter> Gate<W> {
     /// Creates one that at most `alone` hold [`Way::Alone`] at a time.
     pub fn new(alone: u32) -> Self {
-        let queue = Lock::new(Queue { tickets: 0, waiting: VecDeque::new() });
+        let queue = Lock::new(Queue { tickets: 0, waiting: VecDeque::new(), joining: VecDeque::new() });
         Self { word: AtomicU64::new(0), admitted: AtomicU64::new(0), alone: alone.into(), queue }
     }
 
@@ -99,6 +107,16 @@ impl<W: Waiter> Gate<W> {
         ticket
     }
 
+    /// Enters [`Way::Shared`] before all who wait. `waiter` is told when it is in, perhaps at once.
+    pub fn join(&self, waiter: W) {
+        let mut queue = self.queue.lock();
+        self.word.fetch_or(QUEUED, Ordering::AcqRel);
+        queue.joining.push_back(waiter);
+        let woken = self.admit(&mut queue);
+        drop(queue);
+        woken.into_iter().for_each(W::wake);
+    }
+
     /// Tells whether the one with a ticket has entered.
     #[inline]
     pub fn has_admitted(&self, ticket: u64) -> bool {
@@ -129,15 +147,25 @@ impl<W: Waiter> Gate<W> {
     /// released: they may run at once.
     fn admit(&self, queue: &mut Queue<W>) -> Vec<W> {
         let mut woken = Vec::new();
-        while let Some(&(way, _)) = queue.waiting.front() {
+        loop {
+            let joins = !queue.joining.is_empty();
+            let way = match queue.waiting.front() {
+                _ if joins => Way::Shared,
+                Some(&(way, _)) => way,
+                None => break,
+            };
             let word = self.word.load(Ordering::Acquire);
             let Some(next) = self.entered(word, way) else { return woken };
             if self.word.compare_exchange(word, next, Ordering::AcqRel, Ordering::Relaxed).is_err() {
                 // Somebody left: nobody else changes the word while some wait.
                 continue;
             }
-            woken.extend(queue.waiting.pop_front().map(|(_, waiter)| waiter));
-            self.admitted.fetch_add(1, Ordering::Release);
+            if joins {
+                woken.extend(queue.joining.pop_front());
+            } else {
+                woken.extend(queue.waiting.pop_front().map(|(_, waiter)| waiter));
+                self.admitted.fetch_add(1, Ordering::Release);
+            }
         }
         self.word.fetch_and(!QUEUED, Ordering::AcqRel);
         woken
@@ -192,6 +220,34 @@ mod tests {
         gate.leave();
         assert!(!gate.leave());
         assert_eq!(gate.enter(Way::Alone, || Nobody), None);
+    }
+
+    #[test]
+    fn who_joins_passes_those_who_wait_but_not_those_who_are_in() {
+        struct Told(std::sync::Arc<std::sync::atomic::AtomicBool>);
+        impl Waiter for Told {
+            fn wake(self) {
+                self.0.store(true, Ordering::Relaxed);
+            }
+        }
+        let word = std::sync::Arc::<std::sync::atomic::AtomicBool>::default;
+        let [first, alone, late, joined, again] = core::array::from_fn(|_| word());
+        let gate = Gate::new(1);
+        assert_eq!(gate.enter(Way::Shared, || Told(first.clone())), None);
+        let ticket = gate.enter(Way::Alone, || Told(alone.clone())).expect("one shares");
+        let later = gate.enter(Way::Shared, || Told(late.clone())).expect("one waits");
+        gate.join(Told(joined.clone()));
+        assert!(joined.load(Ordering::Relaxed) && !gate.has_admitted(ticket));
+        gate.leave();
+        gate.leave();
+        assert!(gate.has_admitted(ticket) && alone.load(Ordering::Relaxed) && !gate.has_admitted(later));
+        gate.join(Told(again.clone()));
+        assert!(!again.load(Ordering::Relaxed));
+        gate.leave();
+        assert!(again.load(Ordering::Relaxed) && gate.has_admitted(later));
+        gate.leave();
+        gate.leave();
+        assert_eq!(gate.held(), None);
     }
 
     #[test]

@@ -42,23 +42,26 @@ impl FarWaiter {
     pub(crate) fn go_on(mut self) {
         let shared = self.shared.clone();
         loop {
-            let everything = core::mem::replace(&mut self.everything, false);
-            let (gate, way) = if everything {
-                // Who holds one rank's memory alone, or everything shared.
-                (&shared.everything.0, if self.gate { Way::Alone } else { Way::Shared })
-            } else if core::mem::replace(&mut self.gate, false) {
-                let Some(control) = shared.known(self.rank).and_then(|segment| shared.control(segment))
-                else {
-                    return;
-                };
-                if self.way == Way::Alone {
-                    // It is so as soon as the gate is passed.
-                    control.holder.store(self.origin, Ordering::Relaxed);
+            let (gate, way) = if core::mem::replace(&mut self.everything, false) {
+                let everything = &shared.everything.0;
+                if !self.gate {
+                    // Everything, shared, by one that holds other processes' already.
+                    return everything.join(Sleeper::Far(self));
                 }
-                (&control.gate, self.way)
+                // Who holds one rank's memory alone.
+                (everything, Way::Alone)
             } else {
-                let words = [pair(shared.number(), self.origin), pair(self.rank, 0), self.name];
-                return tell(self.node, kind::DONE, &words, &[], When::Now);
+                let control = shared.known(self.rank).and_then(|segment| shared.control(segment));
+                if core::mem::replace(&mut self.gate, false) {
+                    let Some(control) = control else { return };
+                    (&control.gate, self.way)
+                } else {
+                    if let Some(control) = control.filter(|_| self.way == Way::Alone) {
+                        control.holder.store(self.origin, Ordering::Relaxed);
+                    }
+                    let words = [pair(shared.number(), self.origin), pair(self.rank, 0), self.name];
+                    return tell(self.node, kind::DONE, &words, &[], When::Now);
+                }
             };
             let mut me = Some(self);
             if gate.enter(way, || Sleeper::Far(me.take().expect("called once"))).is_some() {

@@ -24,7 +24,7 @@ fn place(rank: u32, displacement: i64, count: u64, datatype: &Datatype) -> Place
 
 /// Creates a window of two ranks that expose `memory` each.
 fn pair(memory: &mut [Vec<u64>; 2]) -> [Window; 2] {
-    let shared = Arc::new(Shared::new(2, 2));
+    let shared = Arc::new(Shared::new(0, 2, 2, false));
     for (rank, memory) in memory.iter_mut().enumerate() {
         shared.expose(rank as u32, memory.as_mut_ptr() as usize, 8 * memory.len(), 8);
     }
@@ -203,7 +203,7 @@ fn an_exclusive_lock_beside_another_does_not_wait_for_who_wants_all() {
 fn memory_that_is_attached_may_be_used_across_blocks() {
     let mut memory = [0u64; 4];
     let base = memory.as_mut_ptr() as i64;
-    let shared = Arc::new(Shared::new(1, 1));
+    let shared = Arc::new(Shared::new(0, 1, 1, true));
     shared.expose(0, 0, 0, 1);
     let window = Window::new(shared, 0, true);
     let long = named(MPI_UINT64_T);

@@ -1,5 +1,5 @@
 ! Windows and one-sided operations by module mpi_f08.
-! weft-test: among=threads part=threads,kernel
+! weft-test: part=threads,processes,mixed
 program f08_windows
   use mpi_f08
   use, intrinsic :: iso_c_binding

@@ -1,5 +1,4 @@
 // General active target synchronisation: groups that change, early posts, several epochs in a row, empty groups, test, assertions.
-// weft-test: among=threads
 #include "check.h"
 
 int main(int argc, char **argv) {

@@ -1,6 +1,6 @@
 // Accumulate functions are atomic for every element, whichever function, operation, alignment and size: elements that processors
 // have instructions for, larger ones, and pairs. All ranks change the same ones, half of them by another function.
-// weft-test: among=threads part=threads,kernel
+// weft-test: part=threads,processes,mixed
 #include "check.h"
 #include <complex.h>
 #include <stddef.h>

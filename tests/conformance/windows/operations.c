@@ -1,5 +1,4 @@
 // Every one-sided operation between fences: values at both sides, plain and derived datatypes, large counts, MPI_PROC_NULL.
-// weft-test: among=threads
 #include "check.h"
 #include <stdint.h>
 

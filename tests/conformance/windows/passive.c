@@ -1,6 +1,5 @@
 // Passive target synchronisation: locks that exclude, locks that are shared, locks on all, promises instead of locks, flushes,
 // operations with requests, MPI_Win_sync.
-// weft-test: among=threads
 #include "check.h"
 
 enum { ROUNDS = 40 };

@@ -1,6 +1,6 @@
 // Where operations may reach: nothing at all, the same place several times, places below their displacement, memory of the window
 // on both sides; and which of several accumulates from one rank to a place is the last.
-// weft-test: among=threads part=threads,kernel
+// weft-test: part=threads,processes,mixed
 #include "check.h"
 
 enum { MANY = 24 };

@@ -1,5 +1,5 @@
 // What one-sided procedures refuse, and with which class; nothing outside of a window is touched.
-// weft-test: among=threads faults=yes
+// weft-test: faults=yes
 #include "check.h"
 #include <stdint.h>
 
