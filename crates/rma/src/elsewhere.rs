@@ -3,9 +3,8 @@
 
 use crate::epoch::Held;
 use crate::far::{Buffer, Far};
-use crate::operations::Data;
 use crate::pieces::{Cutter, OVERHEAD, Piece};
-use crate::place::Place;
+use crate::place::{Data, Place};
 use crate::shared::Segment;
 use crate::target::Elements;
 use crate::way::{active, kind, pair, part, tell};

@@ -4,7 +4,7 @@
 //! add is an instruction, and what such a call has begun is complete when it returns.
 //!
 //! - [`Window`]: a rank's view of a window. `synchronisation` and `operations` are what it does; `place` says where an
-//!   operation's data lies at its target, and that it lies within what the target exposes.
+//!   operation's data lies, and that it lies within what the target exposes.
 //! - [`target`]: what an operation does at its target, whoever carries it out. Element by element and atomic.
 //! - `waiting`: what reports say of a rank that waits for ever.
 //! - [`Shared`]: what the ranks of a process share of a window.
@@ -36,8 +36,7 @@ mod way;
 mod window;
 
 pub use epoch::Held;
-pub use operations::Data;
-pub use place::Place;
+pub use place::{Data, Place};
 pub use service::OneSided;
 pub use shared::{Segment, Shared};
 pub use waiting::Holder;

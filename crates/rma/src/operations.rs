@@ -5,34 +5,15 @@
 
 use crate::elsewhere::Combining;
 use crate::epoch::Summary;
-use crate::place::Place;
+use crate::place::{Data, Place};
 use crate::shared::Control;
 use crate::target::{self, Combination, Elements};
 use crate::window::{Target, Window};
 use std::sync::atomic::Ordering;
 use weft_base::Result;
-use weft_datatype::{Basic, Datatype};
+use weft_datatype::Basic;
 use weft_op::Op;
 use weft_transport::Node;
-
-/// A buffer of the origin.
-#[derive(Clone, Copy)]
-pub struct Data<'a> {
-    /// Where it lies.
-    pub address: *mut u8,
-    /// How many instances there are of the datatype.
-    pub count: u64,
-    /// Their type.
-    pub datatype: &'a Datatype,
-}
-
-impl Data<'_> {
-    /// Returns how many bytes of data there are.
-    #[inline]
-    pub fn bytes(&self) -> u64 {
-        self.count * self.datatype.size()
-    }
-}
 
 impl Window {
     /// Checks that an operation may be directed at a rank.

@@ -1,10 +1,29 @@
-//! Where the data of an operation lies at its target.
+//! Where the data of an operation lies, at its origin and at its target.
 
 use crate::shared::{Control, Segment};
 use crate::window::Window;
 use weft_base::constants::{MPI_ERR_DISP, MPI_ERR_RMA_RANGE};
 use weft_base::{Error, Result};
 use weft_datatype::Datatype;
+
+/// A buffer of the origin.
+#[derive(Clone, Copy)]
+pub struct Data<'a> {
+    /// Where it lies.
+    pub address: *mut u8,
+    /// How many instances there are of the datatype.
+    pub count: u64,
+    /// Their type.
+    pub datatype: &'a Datatype,
+}
+
+impl Data<'_> {
+    /// Returns how many bytes of data there are.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        self.count * self.datatype.size()
+    }
+}
 
 /// What an operation is directed at.
 #[derive(Clone, Copy)]

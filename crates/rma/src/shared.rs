@@ -210,7 +210,7 @@ impl Shared {
 
     /// Tells whether it has ranks of other processes.
     #[inline]
-    pub(crate) fn has_far(&self) -> bool {
+    pub fn has_far(&self) -> bool {
         self.has_far.load(Ordering::Relaxed)
     }
 

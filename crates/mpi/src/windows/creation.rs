@@ -216,7 +216,8 @@ pub fn win_free(win: Out<abi::Win>) -> Result {
     let window = process.window(handle)?;
     window.rma.free()?;
     window.attributes.delete_all(handle.0)?;
-    if window.may_lock {
+    // Who is in another process hears only after its last call that everything is complete there.
+    if window.may_lock || window.rma.shared().has_far() {
         window.team.barrier()?;
     }
     drop(window);
