@@ -211,6 +211,37 @@ def test_check_says_why_in_a_line_for_each_reason(shop):
     assert result.out.count("  because ") == 3 and result.out.count("remedy") == 1, result
 
 
+RUNTIME = """
+#include <mpi.h>
+void called(void);
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  called();
+  MPI_Finalize();
+}
+"""
+
+
+def test_libraries_of_compilers_that_are_missing_or_older_are_named(shop):
+    """A program that was compiled elsewhere does not start, however its ranks run, and the message says what to install."""
+    source = shop.write("called.c", "void called(void) {}\n")
+    versions = [shop.write(name, f"{name} {{ global: called; }};\n") for name in ("GFORTRAN_8", "GFORTRAN_99")]
+    library = shop.path / "libgfortran.so.99"
+    make = ["cc", "-shared", "-fPIC", f"-Wl,-soname,{library.name}", "-o", library, source]
+    expect(run(*make, f"-Wl,--version-script,{versions[1]}"), 0)
+    program = shop.compile(shop.write("runtime.c", RUNTIME), library, f"-Wl,-rpath,{shop.path}")
+    older, missing = "needs version GFORTRAN_99 of libgfortran.so.99 (the runtime library of gfortran)", "package libgfortran99"
+    for said, change in (("", lambda: None),
+                         (older, lambda: expect(run(*make, f"-Wl,--version-script,{versions[0]}"), 0)),
+                         (missing, library.unlink)):
+        change()
+        for kind in ("threads", "processes"):
+            result = mpirun("--ranks-as", kind, "-n", "2", program)
+            expect(result, 126 if said else 0, err=said)
+            assert not said or result.err.count("\n") == 1, result
+        expect(run(BIN / "weft", "check", program), 3 if said else 0, out=said)
+
+
 CXX = """
 #include <mpi.h>
 #include <iostream>

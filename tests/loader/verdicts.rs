@@ -359,3 +359,38 @@ fn truncated_programs_are_refused_at_every_length() {
     let output = shop.host(&[], 2, &path).output().expect("a run");
     assert_eq!(lines_of(&output), ["0", "1"]);
 }
+
+#[test]
+fn a_library_that_is_older_than_the_program_is_named() {
+    let shop = Workshop::new("older");
+    shop.write("new", "OLD_1 { global: old; }; NEW_2 { global: fresh; };");
+    shop.write("old", "OLD_1 { global: old; };");
+    let source = "int old(void) { return 0; } int fresh(void) { return 0; }";
+    let library = |versions| {
+        let script = format!("-Wl,--version-script,{versions}");
+        shop.library("libgfortran.so.77", source, &[&script, "-Wl,-soname,libgfortran.so.77"]);
+    };
+    library("new");
+    let flags = ["-L.", "-l:libgfortran.so.77", "-Wl,-rpath,$ORIGIN"];
+    let program = |name, call| {
+        shop.program(
+            name,
+            &format!("int {call}(void); int main(void) {{ return {call}() + weft_rank(); }}"),
+            &flags,
+        )
+    };
+    let (old, fresh) = (program("content", "old"), program("demanding", "fresh"));
+    threads(&fresh);
+    library("old");
+    threads(&old);
+    let Verdict::NotLoadable(error) = examine(&fresh, OURS) else { panic!("not refused") };
+    assert_eq!(error.kind, ErrorKind::MissingVersion);
+    let said = error.to_string();
+    assert!(
+        said.contains("version NEW_2 of libgfortran.so.77 (the runtime library of gfortran), which"),
+        "{said}"
+    );
+    // A library without versions passes, as with the dynamic linker.
+    shop.library("libgfortran.so.77", source, &["-Wl,-soname,libgfortran.so.77"]);
+    threads(&fresh);
+}

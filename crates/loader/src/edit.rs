@@ -16,6 +16,7 @@
 use crate::error::ErrorKind;
 use crate::image::{Fault, Image, Segment};
 use crate::relocation;
+use crate::versions;
 use object::elf;
 use std::collections::HashMap;
 
@@ -324,7 +325,7 @@ impl Template {
                 self.patch(entry.offset + 8, &offset.to_le_bytes(), false);
             }
         }
-        for version in image.version_needs()? {
+        for version in versions::needs(image)? {
             if let Some(offset) = offset_of(self, version.library) {
                 let Ok(offset) = u32::try_from(offset) else {
                     return Err(malformed("is too large to have private libraries"));

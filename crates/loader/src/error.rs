@@ -40,6 +40,8 @@ pub enum ErrorKind {
     NoInterpreter,
     /// A shared library the program needs was not found.
     MissingLibrary,
+    /// A shared library is older than the one that the program was linked with.
+    MissingVersion,
     /// The system refused something while a copy was loaded.
     System,
     /// The dynamic linker refused a copy.

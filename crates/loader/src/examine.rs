@@ -8,6 +8,7 @@ use crate::parts::{self, Need, Part};
 use crate::relocation;
 use crate::uses::{self, list};
 use crate::verdict::{Note, Reason, ReasonKind, Verdict};
+use crate::versions;
 use object::elf;
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -26,7 +27,8 @@ pub fn examine(path: &Path, ours: &[&str]) -> Verdict {
 
 /// Judges a program, finding its libraries by `search`.
 pub fn examine_with(path: &Path, ours: &[&str], search: &dyn Search) -> Verdict {
-    match check_program(path).and_then(|()| parts::collect(path, ours, search)).and_then(|p| judge(&p)) {
+    let collected = check_program(path).and_then(|()| parts::collect(path, ours, search));
+    match collected.and_then(|parts| versions::check(&parts).and_then(|()| judge(&parts))) {
         Err(error) if error.kind == ErrorKind::Script => {
             if let Some(fault) = missing_interpreter(&error.path) {
                 return Verdict::NotLoadable(Error::new(&error.path, ErrorKind::NoInterpreter, fault));

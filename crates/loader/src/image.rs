@@ -104,15 +104,6 @@ pub struct Relocation {
     pub addend: i64,
 }
 
-/// A use of versioned symbols from one library (`Elf64_Verneed`).
-#[derive(Debug, Clone, Copy)]
-pub struct VersionNeed<'a> {
-    /// Names the library.
-    pub library: &'a str,
-    /// Tells where the 32-bit `vn_file` field stands in the file.
-    pub name_field: u64,
-}
-
 /// An ELF file whose tables were found to lie inside it.
 #[derive(Debug)]
 pub struct Image<'a> {
@@ -340,36 +331,6 @@ impl<'a> Image<'a> {
                     addend: r.r_addend.get(LE),
                 }
             }));
-        }
-        Ok(all)
-    }
-
-    /// Lists which libraries' symbol versions this object asks for.
-    ///
-    /// # Errors
-    /// A chain that leaves the file is a fault.
-    pub fn version_needs(&self) -> Result<Vec<VersionNeed<'a>>, Fault> {
-        let mut all = Vec::new();
-        let (Some(mut address), Some(count)) = (self.tag(elf::DT_VERNEED), self.tag(elf::DT_VERNEEDNUM))
-        else {
-            return Ok(all);
-        };
-        let outside = || Fault {
-            kind: ErrorKind::Malformed,
-            message: "has version requirements outside the file".into(),
-        };
-        // Each entry takes at least its own size, so a longer chain than the file allows must be a loop.
-        for _ in 0..count.min(self.bytes.len() as u64 / 16) {
-            let size = size_of::<elf::Verneed<LE>>() as u64;
-            let bytes = self.at(address, size).ok_or_else(outside)?;
-            let (raw, _) = from_bytes::<elf::Verneed<LE>>(bytes).map_err(|()| outside())?;
-            let library = self.string(u64::from(raw.vn_file.get(LE))).ok_or_else(outside)?;
-            let name_field = self.offset_of(address, size).ok_or_else(outside)? + 4;
-            all.push(VersionNeed { library, name_field });
-            match raw.vn_next.get(LE) {
-                0 => break,
-                next => address = address.checked_add(u64::from(next)).ok_or_else(outside)?,
-            }
         }
         Ok(all)
     }

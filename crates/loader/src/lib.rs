@@ -6,7 +6,6 @@
 //! What a rank opens while it runs is loaded by [`plugins`]. The files of the folder `symbols` beside `src` judge every
 //! symbol of the libraries that all ranks share; `uses` finds which of these a program uses.
 
-mod cache;
 mod copy;
 mod edit;
 mod enter;
@@ -24,6 +23,7 @@ mod relocation;
 pub mod symbols;
 mod uses;
 mod verdict;
+mod versions;
 
 pub use copy::Copy;
 pub use error::{Error, ErrorKind, Result};

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::image::{Fault, Image};
-use crate::libraries::{self, Search, SearchPaths};
+use crate::libraries::{self, Search, SearchPaths, runtimes};
 use crate::map::MappedFile;
 use object::elf;
 use std::path::{Path, PathBuf};
@@ -92,15 +92,13 @@ fn resolve(
         return Ok(Need::Ours);
     }
     let found = search.find(name, origin, paths);
-    if libraries::reason_to_share(base).is_some() {
+    // What only the dynamic linker knows is part of libc or of what every process has.
+    let is_shared = libraries::reason_to_share(base).is_some();
+    if is_shared && (found.is_some() || runtimes::of(base).is_none()) {
         return Ok(Need::Shared(found));
     }
     let Some(found) = found else {
-        return Err(Error::new(
-            origin,
-            ErrorKind::MissingLibrary,
-            format!("needs {name}, which was not found; set LD_LIBRARY_PATH or link with -Wl,-rpath"),
-        ));
+        return Err(Error::new(origin, ErrorKind::MissingLibrary, runtimes::missing(name)));
     };
     // Two names of one file are one library, as for the dynamic linker.
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());

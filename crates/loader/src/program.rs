@@ -7,6 +7,7 @@ use crate::image::Symbol;
 use crate::libraries::{Search, System};
 use crate::linker::memory_file;
 use crate::parts::{self, Need, Part};
+use crate::versions;
 use object::elf;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::CString;
@@ -306,6 +307,7 @@ pub fn check_bytes(bytes: &[u8]) -> Result<(), String> {
     let names: Vec<String> =
         image.needed().map_err(|fault| fault.message)?.iter().map(|(name, _)| (*name).to_string()).collect();
     examine::judge_image(path, &image).map_err(|error| error.message)?;
+    versions::definitions(&image).map_err(|fault| fault.message)?;
     // Once with every library shared and once with every library private.
     Template::new(&image, &HashMap::new(), 4096).map_err(|fault| fault.message)?;
     let private = names.iter().enumerate().map(|(index, name)| (name.as_str(), index + 1)).collect();

@@ -1,6 +1,8 @@
 //! Finds the shared libraries a program needs and decides which of them all ranks may share.
 
-use crate::cache;
+mod cache;
+pub(crate) mod runtimes;
+
 use crate::image::Image;
 use object::elf;
 use std::collections::HashMap;
