@@ -35,21 +35,37 @@ impl Window {
 
     /// Gets the lock on all at a process, before the first operation there.
     fn reach_there(&self, node: Node) -> Result {
-        if self.epochs().holds_all() && self.far().takes_everything(node) {
-            // Any rank of the process stands for all.
-            self.ask(node, kind::LOCK, 0, part::EVERYTHING)?;
+        if !self.epochs().holds_all() {
+            return Ok(());
         }
-        self.far().touch(node);
-        Ok(())
+        let (name, is_new) = self.far().take_everything(node);
+        if is_new {
+            // Any rank of the process stands for all.
+            self.request(node, kind::LOCK, 0, part::EVERYTHING, name);
+        }
+        self.far().wait(name);
+        self.far().check()
     }
 
     /// Asks a process for something, and waits until it is done.
     fn ask(&self, node: Node, kind: u32, rank: u32, parts: u32) -> Result {
         let name = self.far().expect(node, None);
-        self.note_loss(node);
-        tell(node, kind, &[self.place_word(rank), pair(self.rank, parts), name], &[], When::Now);
+        self.request(node, kind, rank, parts, name);
         self.far().wait(name);
         self.far().check()
+    }
+
+    /// Asks a process for something that has a name.
+    fn request(&self, node: Node, kind: u32, rank: u32, parts: u32, name: u64) {
+        self.note_loss(node);
+        tell(node, kind, &[self.place_word(rank), pair(self.rank, parts), name], &[], When::Now);
+    }
+
+    /// Goes on with what other processes have told.
+    pub(crate) fn progress(&self) {
+        if self.shared().has_far() {
+            active().nodes().poll();
+        }
     }
 
     /// Ends what a process was just asked for if it is lost.
@@ -65,11 +81,38 @@ impl Window {
     }
 
     /// Tells a process of a part of an operation, and waits while it is behind.
-    fn tell_piece(node: Node, kind: u32, words: &[u64], data: &[u8]) {
+    fn tell_part(node: Node, kind: u32, words: &[u64], data: &[u8]) {
         tell(node, kind, words, data, When::Later);
         if active().is_behind(node) {
             active().await_room(node, || ());
         }
+    }
+
+    /// Tells a process of an operation, piece by piece. What a piece says of its place goes before what `add` appends to the message;
+    /// `words` are what goes with a piece, of which so much data was in those before. With `elements`, pieces end with whole ones.
+    fn tell_pieces<const WORDS: usize>(
+        &self,
+        (node, at): (Node, *mut u8),
+        place: &Place<'_>,
+        elements: Option<Elements<'_>>,
+        kind: u32,
+        words: impl Fn(u64) -> [u64; WORDS],
+        mut add: impl FnMut(&mut Vec<u8>, u64, u64),
+    ) {
+        let mut skip = 0;
+        let mut message = Vec::new();
+        let mut cutter = Cutter::new(Self::limit(node), elements, |piece: Piece| {
+            message.clear();
+            piece.write(&mut message);
+            add(&mut message, skip, piece.bytes);
+            Self::tell_part(node, kind, &words(skip), &message);
+            skip += piece.bytes;
+        });
+        weft_datatype::for_each_run(place.datatype, place.count, |offset, bytes| {
+            cutter.run(at.wrapping_offset(offset as isize) as u64, bytes);
+        });
+        cutter.finish();
+        self.far().touch(node);
     }
 
     /// Copies data to a rank of another process.
@@ -85,20 +128,17 @@ impl Window {
     ) -> Result {
         self.reach_there(node)?;
         let words = [self.place_word(place.rank), pair(self.rank, 0)];
-        let mut skip = 0;
-        let mut message = Vec::new();
-        let mut cutter = Cutter::new(Self::limit(node), None, |piece: Piece| {
-            message.clear();
-            piece.write(&mut message);
-            // SAFETY: the caller vouches for the origin.
-            unsafe { append(&mut message, &origin, skip, piece.bytes) };
-            Self::tell_piece(node, kind::PUT, &words, &message);
-            skip += piece.bytes;
-        });
-        weft_datatype::for_each_run(place.datatype, place.count, |offset, bytes| {
-            cutter.run(at.wrapping_offset(offset as isize) as u64, bytes);
-        });
-        cutter.finish();
+        self.tell_pieces(
+            (node, at),
+            place,
+            None,
+            kind::PUT,
+            |_| words,
+            |message, skip, bytes| {
+                // SAFETY: the caller vouches for the origin.
+                unsafe { append(message, &origin, skip, bytes) };
+            },
+        );
         Ok(())
     }
 
@@ -126,19 +166,8 @@ impl Window {
         }
         self.reach_there(node)?;
         let name = self.await_result(node, &origin);
-        let mut skip = 0;
-        let mut message = Vec::new();
-        let mut cutter = Cutter::new(Self::limit(node), None, |piece: Piece| {
-            message.clear();
-            piece.write(&mut message);
-            let words = [self.place_word(place.rank), pair(self.rank, 0), name, skip];
-            Self::tell_piece(node, kind::GET, &words, &message);
-            skip += piece.bytes;
-        });
-        weft_datatype::for_each_run(place.datatype, place.count, |offset, bytes| {
-            cutter.run(at.wrapping_offset(offset as isize) as u64, bytes);
-        });
-        cutter.finish();
+        let words = |skip| [self.place_word(place.rank), pair(self.rank, 0), name, skip];
+        self.tell_pieces((node, at), place, None, kind::GET, words, |_, _, _| ());
         Ok(())
     }
 
@@ -161,24 +190,14 @@ impl Window {
         let op = combining.op.number().expect("accumulate functions take predefined operations");
         let origin = origin.filter(|_| !combining.op.is_no_op());
         let name = combining.result.as_ref().map_or(0, |result| self.await_result(node, result));
-        let mut skip = 0;
-        let mut message = Vec::new();
-        let elements = Elements::of(place.datatype);
-        let mut cutter = Cutter::new(Self::limit(node), Some(elements), |piece: Piece| {
-            message.clear();
-            piece.write(&mut message);
+        let words = |skip| [self.place_word(place.rank), pair(self.rank, op), name, skip];
+        let elements = Some(Elements::of(place.datatype));
+        self.tell_pieces((node, at), place, elements, kind::ACCUMULATE, words, |message, skip, bytes| {
             if let Some(origin) = &origin {
                 // SAFETY: the caller vouches for the origin.
-                unsafe { append(&mut message, origin, skip, piece.bytes) };
+                unsafe { append(message, origin, skip, bytes) };
             }
-            let words = [self.place_word(place.rank), pair(self.rank, op), name, skip];
-            Self::tell_piece(node, kind::ACCUMULATE, &words, &message);
-            skip += piece.bytes;
         });
-        weft_datatype::for_each_run(place.datatype, place.count, |offset, bytes| {
-            cutter.run(at.wrapping_offset(offset as isize) as u64, bytes);
-        });
-        cutter.finish();
         Ok(())
     }
 
@@ -204,7 +223,8 @@ impl Window {
             both.extend_from_slice(unsafe { core::slice::from_raw_parts(value, size) });
         }
         let words = [self.place_word(place.rank), pair(self.rank, 0), name, at as u64];
-        Self::tell_piece(node, kind::COMPARE_AND_SWAP, &words, &both);
+        Self::tell_part(node, kind::COMPARE_AND_SWAP, &words, &both);
+        self.far().touch(node);
         Ok(())
     }
 
@@ -219,20 +239,20 @@ impl Window {
             None => None,
         };
         let far = self.far();
-        let nodes = far.touched(only);
-        let names: Vec<u64> = nodes
+        let asked: Vec<(Node, u64, u64)> = far
+            .touched(only)
             .into_iter()
-            .map(|node| {
-                far.begin_flush(node);
+            .map(|(node, told)| {
                 let name = far.expect(node, None);
-                self.note_loss(node);
-                let words = [self.place_word(0), pair(self.rank, 0), name];
-                tell(node, kind::FLUSH, &words, &[], When::Now);
-                name
+                self.request(node, kind::FLUSH, 0, 0, name);
+                (node, told, name)
             })
             .collect();
-        names.iter().for_each(|&name| far.wait(name));
-        if names.is_empty() { Ok(()) } else { far.check() }
+        for &(node, told, name) in &asked {
+            far.wait(name);
+            far.complete(node, told);
+        }
+        if asked.is_empty() { Ok(()) } else { far.check() }
     }
 
     /// Locks the memory of a rank of another process.
@@ -257,8 +277,10 @@ impl Window {
             Held::Exclusive => part::GATE,
         };
         // It is behind all operations, and its answer says that they are complete.
-        self.far().begin_flush(node);
-        self.ask(node, kind::UNLOCK, rank, parts)
+        let told = self.far().touched(Some(node));
+        self.ask(node, kind::UNLOCK, rank, parts)?;
+        told.into_iter().for_each(|(node, told)| self.far().complete(node, told));
+        Ok(())
     }
 
     /// Unlocks everything at other processes, when all operations there are complete.

@@ -31,7 +31,7 @@ struct Awaited {
 struct State {
     awaited: HashMap<u64, Awaited>,
     names: u64,
-    /// Processes that something was told since the last flush.
+    /// Processes that something was told.
     touched: BTreeMap<Node, Touched>,
     failure: Option<Error>,
     waiting: Vec<&'static Thread>,
@@ -41,12 +41,26 @@ struct State {
 /// What goes on with a process.
 #[derive(Clone, Copy, Default)]
 struct Touched {
-    /// Operations since the last flush.
-    has_operations: bool,
+    /// How many operations it was told of, and how many of these are known to be complete, with all before them. Several threads
+    /// tell and flush at a time: each counts what it has told, and looks whether that is complete, not whether somebody flushes.
+    told: u64,
+    complete: u64,
     /// How many of its ranks this one has locked alone.
     alone: u32,
-    /// The gate to everything there is held shared, for a lock on all.
-    everything: bool,
+    /// The name of the request for the gate to everything there, for a lock on all; 0 without one.
+    everything: u64,
+}
+
+impl State {
+    fn expect(&mut self, node: Node, buffer: Option<Buffer>) -> u64 {
+        self.names += 1;
+        let buffer = buffer.map(|buffer| {
+            let bytes = buffer.count * buffer.datatype.size();
+            (buffer, bytes)
+        });
+        self.awaited.insert(self.names, Awaited { node, buffer });
+        self.names
+    }
 }
 
 /// See above.
@@ -68,22 +82,26 @@ impl Far {
         result
     }
 
-    /// Notes that a process was told of an operation.
+    /// Notes that a process was told of an operation, all of it.
     pub fn touch(&self, node: Node) {
-        self.state.lock().touched.entry(node).or_default().has_operations = true;
+        self.state.lock().touched.entry(node).or_default().told += 1;
     }
 
-    /// Returns the processes with operations since their last flush, or the one of them that is given.
-    pub fn touched(&self, only: Option<Node>) -> Vec<Node> {
+    /// Returns the processes with operations that may not be complete, or the one of them that is given, and how many operations
+    /// each was told of.
+    pub fn touched(&self, only: Option<Node>) -> Vec<(Node, u64)> {
         let state = self.state.lock();
         let is_it = |node: Node| only.is_none_or(|only| only == node);
-        let all = state.touched.iter().filter(|(node, touched)| touched.has_operations && is_it(**node));
-        all.map(|(&node, _)| node).collect()
+        let all =
+            state.touched.iter().filter(|(node, touched)| touched.told > touched.complete && is_it(**node));
+        all.map(|(&node, touched)| (node, touched.told)).collect()
     }
 
-    /// Notes that a process is being flushed.
-    pub fn begin_flush(&self, node: Node) {
-        self.state.lock().touched.entry(node).or_default().has_operations = false;
+    /// Notes that so many operations at a process are complete.
+    pub fn complete(&self, node: Node, told: u64) {
+        let mut state = self.state.lock();
+        let touched = state.touched.entry(node).or_default();
+        touched.complete = touched.complete.max(told);
     }
 
     /// Notes one more, or one less, lock that is held alone at a process. Returns whether that is the first, or was the last, one.
@@ -99,18 +117,24 @@ impl Far {
         }
     }
 
-    /// Notes that the gate to everything is to be held at a process. Returns whether that is new.
-    pub fn takes_everything(&self, node: Node) -> bool {
+    /// Returns the name of the request for the gate to everything at a process, and whether the caller is to make that request.
+    pub fn take_everything(&self, node: Node) -> (u64, bool) {
         let mut state = self.state.lock();
-        !core::mem::replace(&mut state.touched.entry(node).or_default().everything, true)
+        let held = state.touched.entry(node).or_default().everything;
+        if held != 0 {
+            return (held, false);
+        }
+        let name = state.expect(node, None);
+        state.touched.entry(node).or_default().everything = name;
+        (name, true)
     }
 
     /// Returns the processes where the gate to everything is held, which it is no more.
     pub fn leave_everything(&self) -> Vec<Node> {
         let mut state = self.state.lock();
-        let held = state.touched.iter_mut().filter(|(_, touched)| touched.everything);
+        let held = state.touched.iter_mut().filter(|(_, touched)| touched.everything != 0);
         held.map(|(&node, touched)| {
-            touched.everything = false;
+            touched.everything = 0;
             node
         })
         .collect()
@@ -118,15 +142,7 @@ impl Far {
 
     /// Gives a name to what a process is asked for.
     pub fn expect(&self, node: Node, buffer: Option<Buffer>) -> u64 {
-        let mut state = self.state.lock();
-        state.names += 1;
-        let name = state.names;
-        let buffer = buffer.map(|buffer| {
-            let bytes = buffer.count * buffer.datatype.size();
-            (buffer, bytes)
-        });
-        state.awaited.insert(name, Awaited { node, buffer });
-        name
+        self.state.lock().expect(node, buffer)
     }
 
     /// Returns the buffer that data of a name goes to.

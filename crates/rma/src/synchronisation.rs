@@ -124,6 +124,7 @@ impl Window {
     /// `MPI_ERR_RMA_SYNC`
     pub fn test(&self) -> Result<bool> {
         let origins = self.epochs().exposed()?;
+        self.progress();
         if !self.own().exposure.take_completions(origins, None) {
             self.check_whole()?;
             weft_sched::poll_failed();
@@ -267,8 +268,11 @@ impl Window {
         }
     }
 
-    /// Makes what this rank and others have written to its memory visible to each other.
+    /// Makes what this rank and others have written to its memory visible to each other. A program may do so until it sees what it
+    /// waits for, so others get their turn, and what other processes have told is carried out.
     pub fn sync(&self) {
+        self.progress();
+        weft_sched::poll_failed();
         fence(Ordering::SeqCst);
     }
 

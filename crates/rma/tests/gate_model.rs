@@ -11,28 +11,45 @@ mod gate;
 use exposure::Exposure;
 use gate::{Gate, Waiter, Way};
 use loom::cell::UnsafeCell;
-use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
+use loom::sync::{Arc, Notify};
 use loom::thread;
 
-/// A waiter that looks for its word.
-struct Word(Arc<AtomicBool>);
+/// One who sleeps until it is woken. Whom nobody wakes is a deadlock to the model.
+#[derive(Clone)]
+struct Sleeper(Arc<(AtomicBool, Notify)>);
 
-impl Waiter for Word {
-    fn wake(self) {
-        self.0.store(true, Ordering::Release);
+impl Sleeper {
+    fn new() -> Self {
+        Self(Arc::new((AtomicBool::new(false), Notify::new())))
+    }
+
+    fn wait(&self) {
+        // The model also returns from waits that nobody has ended.
+        while !self.0.0.load(Ordering::Acquire) {
+            self.0.1.wait();
+        }
     }
 }
 
-/// Checks a body: all its interleavings would take hours, so those with few preemptions.
+impl Waiter for Sleeper {
+    fn wake(self) {
+        self.0.0.store(true, Ordering::Release);
+        self.0.1.notify();
+    }
+}
+
+/// Checks the interleavings of a body that have few preemptions; all would take hours.
 fn bounded(body: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(2);
+    // Three threads and a lock.
+    builder.max_branches = 20_000;
     builder.check(body);
 }
 
 struct World {
-    gate: Gate<Word>,
+    gate: Gate<Sleeper>,
     data: UnsafeCell<u64>,
 }
 
@@ -43,11 +60,9 @@ impl World {
 
     /// Enters; who must wait goes on only when it was woken and is in.
     fn enter(&self, way: Way) {
-        let woken = Arc::new(AtomicBool::new(false));
-        if let Some(ticket) = self.gate.enter(way, || Word(woken.clone())) {
-            while !woken.load(Ordering::Acquire) {
-                thread::yield_now();
-            }
+        let woken = Sleeper::new();
+        if let Some(ticket) = self.gate.enter(way, || woken.clone()) {
+            woken.wait();
             assert!(self.gate.has_admitted(ticket), "woken and not in");
         }
     }
@@ -122,23 +137,48 @@ fn who_shares_waits_for_all_who_are_alone() {
 }
 
 #[test]
+fn who_joins_waits_for_who_is_alone_and_passes_who_waits() {
+    bounded(|| {
+        let world = World::new(1);
+        let writer = world.clone();
+        world.enter(Way::Shared);
+        let writer = thread::spawn(move || writer.write());
+        // Would wait for ever if the writer, who waits for the first entry, went before.
+        let woken = Sleeper::new();
+        world.gate.join(woken.clone());
+        woken.wait();
+        world.gate.leave();
+        world.gate.leave();
+        // Now the writer may be in.
+        let woken = Sleeper::new();
+        world.gate.join(woken.clone());
+        woken.wait();
+        // SAFETY: the model reports a conflicting access.
+        assert!(world.data.with(|data| unsafe { *data }) <= 1);
+        world.gate.leave();
+        writer.join().unwrap();
+        assert_eq!((world.gate.held(), world.read()), (None, 1));
+    });
+}
+
+#[test]
 fn an_epoch_of_origin_and_target_hands_memory_to_and_fro() {
     bounded(|| {
         // The target's memory, and what each of both is told.
         let world =
-            Arc::new((UnsafeCell::new(0u64), Exposure::<Word>::default(), Exposure::<Word>::default()));
+            Arc::new((UnsafeCell::new(0u64), Exposure::<Sleeper>::default(), Exposure::<Sleeper>::default()));
         let origin = world.clone();
         let origin = thread::spawn(move || {
             let (memory, told, target) = (&origin.0, &origin.1, &origin.2);
             for epoch in 0..2 {
-                let woken = Arc::new(AtomicBool::new(false));
                 let mut targets = vec![0];
-                told.take_posts(&mut targets, Some(Word(woken.clone())));
-                while !targets.is_empty() {
-                    while !woken.swap(false, Ordering::AcqRel) {
-                        thread::yield_now();
+                loop {
+                    let woken = Sleeper::new();
+                    told.take_posts(&mut targets, Some(woken.clone()));
+                    if targets.is_empty() {
+                        break;
                     }
-                    told.take_posts(&mut targets, Some(Word(woken.clone())));
+                    woken.wait();
                 }
                 // SAFETY: the model reports a conflicting access.
                 memory.with_mut(|memory| unsafe { *memory += epoch + 1 });
@@ -147,11 +187,12 @@ fn an_epoch_of_origin_and_target_hands_memory_to_and_fro() {
         });
         for epoch in 0..2 {
             world.1.post(0);
-            let woken = Arc::new(AtomicBool::new(false));
-            while !world.2.take_completions(1, Some(Word(woken.clone()))) {
-                while !woken.swap(false, Ordering::AcqRel) {
-                    thread::yield_now();
+            loop {
+                let woken = Sleeper::new();
+                if world.2.take_completions(1, Some(woken.clone())) {
+                    break;
                 }
+                woken.wait();
             }
             // SAFETY: the model reports a conflicting access.
             assert_eq!(world.0.with(|memory| unsafe { *memory }), [1, 3][epoch]);

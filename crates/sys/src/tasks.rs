@@ -245,6 +245,10 @@ mod tests {
         if let Some(seen) = asleep {
             assert_eq!(sleep(id), Sleep::Futex(seen));
             assert!(are_private(&[seen]));
+            // Who joins may sleep before the other one has begun to run.
+            while NUMBER.load(Ordering::SeqCst) == 0 {
+                std::thread::yield_now();
+            }
             assert_eq!(seen.expected, NUMBER.load(Ordering::SeqCst), "the thread that is joined");
             assert!(ids().contains(&id));
         } else {

@@ -20,6 +20,14 @@ fn check_memory(address: usize, length: usize, name: &str) -> Result {
     Ok(())
 }
 
+/// Copies between the memory of two ranks of this process.
+fn copy(from: usize, to: usize, length: usize) {
+    if length > 0 {
+        // SAFETY: the program has said that so much memory is there at either side.
+        unsafe { weft_sys::copy::bytes(from as *const u8, to as *mut u8, length) };
+    }
+}
+
 /// `Weft_am_put`
 ///
 /// # Errors
@@ -46,10 +54,7 @@ pub fn put(
     match context.team.find(target) {
         Whereabouts::Here(other) => {
             context.check_presence(other)?;
-            if length > 0 {
-                // SAFETY: the program has said that so much memory is there at either side.
-                unsafe { weft_sys::copy::bytes(from as *const u8, to as *mut u8, length) };
-            }
+            copy(from, to, length);
             other.count(target_counter);
             member.count(origin_counter);
             member.count(completion_counter);
@@ -87,10 +92,7 @@ pub fn get(
     match context.team.find(target) {
         Whereabouts::Here(other) => {
             context.check_presence(other)?;
-            if length > 0 {
-                // SAFETY: the program has said that so much memory is there at either side.
-                unsafe { weft_sys::copy::bytes(from as *const u8, to as *mut u8, length) };
-            }
+            copy(from, to, length);
             other.count(target_counter);
             member.count(origin_counter);
         }

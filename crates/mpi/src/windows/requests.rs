@@ -10,6 +10,14 @@ use weft_base::abi::{self, Aint, Count};
 use weft_base::{Out, Result};
 use weft_p2p::Engine;
 
+/// Waits for what an operation returns from another process.
+fn settle(call: &Call, target_rank: c_int) -> Result {
+    match call.rank(target_rank, "target_rank")? {
+        Some(rank) => call.window.rma.settle(rank),
+        None => Ok(()),
+    }
+}
+
 /// `MPI_Rput`
 ///
 /// # Errors
@@ -54,9 +62,7 @@ pub fn rget(
     let origin = call.buffer(origin_addr, origin_count, origin_datatype, &ORIGIN)?;
     let remote = call.remote(target_disp, target_count, target_datatype)?;
     get_checked(&call, &origin.rma(), &remote, target_rank, true)?;
-    if let Some(rank) = call.rank(target_rank, "target_rank")? {
-        call.window.rma.settle(rank)?;
-    }
+    settle(&call, target_rank)?;
     request.set(Engine::nothing_sent());
     Ok(())
 }
@@ -117,9 +123,7 @@ pub fn rget_accumulate(
     let remote = call.remote(target_disp, target_count, target_datatype)?;
     let origin = origin.as_ref().map(|origin| origin.rma());
     get_accumulate_checked(&call, origin.as_ref(), &result.rma(), &remote, target_rank, &op, true)?;
-    if let Some(rank) = call.rank(target_rank, "target_rank")? {
-        call.window.rma.settle(rank)?;
-    }
+    settle(&call, target_rank)?;
     request.set(Engine::nothing_sent());
     Ok(())
 }
