@@ -80,7 +80,7 @@ pub trait Service: Sync {
 pub enum When {
     /// At once, with all that waits.
     Now,
-    /// When its sender [says so](Active::push), or much waits.
+    /// When its sender [says so](Active::push), when much waits, or with the next poll of any thread.
     Later,
 }
 
@@ -90,11 +90,40 @@ struct Gathered {
     batch: Vec<u8>,
 }
 
+/// To whom something has begun to be gathered.
+#[derive(Default)]
+struct Waiting {
+    any: AtomicBool,
+    peers: Lock<Vec<Node>>,
+}
+
+impl Waiting {
+    fn add(&self, peer: Node) {
+        self.peers.lock().push(peer);
+        self.any.store(true, Ordering::Release);
+    }
+
+    fn is_empty(&self) -> bool {
+        !self.any.load(Ordering::Acquire)
+    }
+
+    fn take(&self) -> Vec<Node> {
+        if self.is_empty() {
+            return Vec::new();
+        }
+        let mut peers = self.peers.lock();
+        self.any.store(false, Ordering::Relaxed);
+        core::mem::take(&mut peers)
+    }
+}
+
 /// The active messages of a node process.
 pub struct Active {
     post: Post<Self>,
     services: &'static [&'static dyn Service],
     gathered: Growing<CachePadded<Lock<Gathered>>>,
+    /// To whom something waits to go together. Who has begun to gather puts the peer here, and who polls takes all.
+    waiting: Waiting,
     lost: Lock<HashMap<Node, String>>,
     any_lost: AtomicBool,
 }
@@ -113,6 +142,7 @@ impl Active {
                 post: Post::new(nodes, Channel::ACTIVE, 1, |_| LIMITS),
                 services,
                 gathered: (0..count).map(|_| CachePadded::default()).collect(),
+                waiting: Waiting::default(),
                 lost: Lock::default(),
                 any_lost: AtomicBool::new(false),
             }));
@@ -147,9 +177,12 @@ impl Active {
             self.send_batch(to, &mut gathered);
         }
         if is_small && (when == When::Later || !gathered.batch.is_empty()) {
+            let begins = gathered.batch.is_empty();
             batch::add(&mut gathered.batch, first, words, data);
             if when == When::Now {
                 self.send_batch(to, &mut gathered);
+            } else if begins {
+                self.waiting.add(to);
             }
             return;
         }
@@ -396,10 +429,12 @@ impl Handler for Active {
     }
 
     fn advance(&self) -> bool {
+        // A program may wait for what comes of what it has told, without saying that this is to go.
+        self.waiting.take().into_iter().for_each(|peer| self.push(peer));
         self.post.advance(self)
     }
 
     fn is_idle(&self) -> bool {
-        self.post.is_idle()
+        self.waiting.is_empty() && self.post.is_idle()
     }
 }

@@ -232,6 +232,8 @@ impl Window {
     pub fn flush(&self, rank: Option<u32>) -> Result {
         self.epochs().flush(rank)?;
         self.order();
+        // A program may do so until it sees at its own rank what another does there.
+        self.progress();
         self.flush_there(rank)
     }
 
