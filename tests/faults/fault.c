@@ -99,6 +99,16 @@ static void be_busy(int rank, int size) {
   }
 }
 
+// Changes elements of memory that all see for ever, so that whoever is killed often holds one of their locks.
+static void add_up(MPI_Win win) {
+  long double one = 1;
+  MPI_Win_lock_all(0, win);
+  for (;;) {
+    MPI_Accumulate(&one, 1, MPI_LONG_DOUBLE, 0, 0, 1, MPI_LONG_DOUBLE, MPI_SUM, win);
+    MPI_Win_flush(0, win);
+  }
+}
+
 __attribute__((noinline)) static void send_to_nobody(int rank)
 {
   int value = 0;
@@ -125,6 +135,9 @@ int main(int argc, char **argv) {
   if (!strcmp(what, "own handler")) signal(SIGSEGV, own_handler);
   if (!strcmp(what, "own term")) signal(SIGTERM, own_handler);
 #endif
+  MPI_Win win = MPI_WIN_NULL;
+  long double *memory;
+  if (!strcmp(what, "window")) MPI_Win_allocate_shared(sizeof *memory, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) printf("ready\n"), fflush(stdout);
   if (rank == who) {
@@ -169,6 +182,7 @@ int main(int argc, char **argv) {
   if (!strcmp(what, "all")) return read_nowhere();
   if (!strcmp(what, "spin")) for (;;) zero = 0;
   if (!strcmp(what, "busy")) be_busy(rank, size);
+  if (!strcmp(what, "window")) add_up(win);
   if (!strcmp(what, "late") && size > 1) late(argv[2], rank, size);
   if (!strcmp(what, "deadlock of some") && rank > 0) receive_for_ever(NULL);
   if (!strcmp(what, "deadlock")) {

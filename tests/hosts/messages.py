@@ -23,9 +23,9 @@ def test_ranks_of_several_hosts_exchange_messages(shop):
 
 def test_one_process_of_each_host_and_many_make_the_same_groups(shop):
     program = shop.compile(HERE / "places.c")
-    for options, arguments in ([], []), (["-rr"], []), (["--ranks-as", "processes"], ["apart"]):
+    for options in [], ["-rr"], ["--ranks-as", "processes"]:
         # Not as many on each.
-        result = mpirun("-hosts", "host1,host2,host3", "-n", 7, *options, program, *arguments)
+        result = mpirun("-hosts", "host1,host2,host3", "-n", 7, *options, program)
         assert result.code == 0 and result.out == "3 names\n", result
 
 

@@ -45,10 +45,9 @@ int main(int argc, char **argv) {
     names += !known;
     here += !strcmp(all[i], name);
   }
-  int sharing = argc > 1 ? 1 : here;
   MPI_Info memory = resource("mpi_shared_memory"), machine = resource("hwloc://Machine"), found = resource("none");
-  wrong += is_wrong(MPI_COMM_TYPE_SHARED, MPI_INFO_NULL, sharing);
-  wrong += is_wrong(MPI_COMM_TYPE_HW_GUIDED, memory, sharing);
+  wrong += is_wrong(MPI_COMM_TYPE_SHARED, MPI_INFO_NULL, here);
+  wrong += is_wrong(MPI_COMM_TYPE_HW_GUIDED, memory, here);
   wrong += is_wrong(MPI_COMM_TYPE_HW_GUIDED, machine, here);
   wrong += is_wrong(MPI_COMM_TYPE_RESOURCE_GUIDED, machine, here);
   if (names > 1) {

@@ -9,6 +9,7 @@ use crate::shared::Segment;
 use crate::target::Elements;
 use crate::way::{active, kind, pair, part, tell};
 use crate::window::Window;
+use std::sync::atomic::Ordering;
 use weft_am::When;
 use weft_base::Result;
 use weft_datatype::Datatype;
@@ -45,6 +46,17 @@ impl Window {
         }
         self.far().wait(name);
         self.far().check()
+    }
+
+    /// As [`Window::reach_there`], where the memory is seen here.
+    #[inline]
+    pub(crate) fn reach_mapped(&self, segment: &Segment, node: Node) -> Result {
+        if self.reached.load(Ordering::Relaxed) & segment.bit() != 0 {
+            return Ok(());
+        }
+        self.reach_there(node)?;
+        self.reached.fetch_or(segment.bit(), Ordering::Relaxed);
+        Ok(())
     }
 
     /// Asks a process for something, and waits until it is done.
@@ -233,9 +245,10 @@ impl Window {
         if !self.shared().has_far() {
             return Ok(());
         }
-        let only = match rank.map(|rank| self.shared().segment(rank).node()) {
-            Some(None) => return Ok(()),
-            Some(node) => node,
+        let only = match rank.map(|rank| self.shared().segment(rank)) {
+            Some(segment) if segment.is_seen() => return self.check_seen(),
+            None if !self.shared().has_unseen() => return self.check_seen(),
+            Some(segment) => segment.node(),
             None => None,
         };
         let far = self.far();
@@ -253,6 +266,18 @@ impl Window {
             far.complete(node, told);
         }
         if asked.is_empty() { Ok(()) } else { far.check() }
+    }
+
+    /// Returns an error if a process with ranks of the window is lost. What goes to memory that is seen here needs no answer.
+    #[inline]
+    fn check_seen(&self) -> Result {
+        let shared = self.shared();
+        if shared.is_torn.load(Ordering::Relaxed)
+            && self.far().lost().into_iter().any(|node| shared.has_ranks_of(node))
+        {
+            return self.far().check();
+        }
+        Ok(())
     }
 
     /// Locks the memory of a rank of another process.

@@ -198,6 +198,11 @@ impl Far {
         }
     }
 
+    /// Returns the processes that are lost.
+    pub fn lost(&self) -> Vec<Node> {
+        self.state.lock().lost.keys().copied().collect()
+    }
+
     /// Waits until what has a name is done.
     pub fn wait(&self, name: u64) {
         let mut seen = None;

@@ -13,7 +13,11 @@
 //! - `elsewhere`: the same at ranks of other processes, by active messages. `pieces`: how an operation travels. `far`: what is under
 //!   way. `service`: what other processes ask for. `way`: the words of that.
 //!
-//! Where a target is looked up is one place: [`Window::target`]. A rank of another process is [`Target::Elsewhere`].
+//! - [`Mapped`]: memory of a window that several processes of a host see. Operations there are those among threads; locks, posts and
+//!   completions are told.
+//!
+//! Where a target is looked up is one place: [`Window::target`]. A rank of another process is [`Target::Elsewhere`], or, if its memory
+//! is seen here, [`Target::Mapped`].
 //!
 //! What this crate does not know: handles, communicators, error handlers.
 
@@ -24,6 +28,7 @@ mod epoch;
 mod exposure;
 mod far;
 mod gate;
+mod mapped;
 mod operations;
 mod pieces;
 mod place;
@@ -36,6 +41,7 @@ mod way;
 mod window;
 
 pub use epoch::Held;
+pub use mapped::Mapped;
 pub use place::{Data, Place};
 pub use service::OneSided;
 pub use shared::{Segment, Shared};

@@ -1,13 +1,12 @@
 //! Operations: put, get, and the accumulate functions.
 //!
-//! At a rank of this process an operation is complete, at origin and target, when the call returns.
+//! At a rank whose memory this process sees an operation is complete, at origin and target, when the call returns.
 #![allow(unsafe_code)] // Copies between the origin's buffers, for which callers vouch, and windows.
 
 use crate::elsewhere::Combining;
 use crate::epoch::Summary;
 use crate::place::{Data, Place};
-use crate::shared::Control;
-use crate::target::{self, Combination, Elements};
+use crate::target::{self, Combination, Elements, Stripes};
 use crate::window::{Target, Window};
 use std::sync::atomic::Ordering;
 use weft_base::Result;
@@ -32,11 +31,20 @@ impl Window {
         self.change(|epochs| epochs.access(rank, has_request))
     }
 
-    /// Returns the address of the data at the target, and its control block, or its process if that is another one.
+    /// Returns the address of the data at the target, and the locks of its elements, or its process if that is another one whose
+    /// memory is not seen here.
     #[inline]
-    fn reach(&self, place: &Place<'_>) -> Result<(*mut u8, core::result::Result<&Control, Node>)> {
+    fn reach(&self, place: &Place<'_>) -> Result<(*mut u8, core::result::Result<&Stripes, Node>)> {
         Ok(match self.target(place.rank) {
-            Target::Here(segment, control) => (self.locate(segment, Some(control), place)?, Ok(control)),
+            Target::Here(segment, control) => {
+                let at = self.locate(segment, Some(control), place)?;
+                (at, Ok(self.shared().stripes(segment, control)))
+            }
+            Target::Mapped(segment, node, stripes) => {
+                let at = self.locate(segment, None, place)?;
+                self.reach_mapped(segment, node)?;
+                (at, Ok(stripes))
+            }
             Target::Elsewhere(segment, node) => (self.locate(segment, None, place)?, Err(node)),
         })
     }
@@ -130,8 +138,8 @@ impl Window {
         op: &Op,
     ) -> Result {
         let (at, target) = self.reach(&place)?;
-        let control = match target {
-            Ok(control) => control,
+        let stripes = match target {
+            Ok(stripes) => stripes,
             Err(node) => {
                 let combining = Combining { op, result };
                 // SAFETY: the caller's promise.
@@ -152,7 +160,7 @@ impl Window {
         let elements = Elements::of(place.datatype);
         // SAFETY: both have as many bytes as the target; the data there is in memory that its rank exposes.
         unsafe {
-            let mut combination = Combination::new(op, elements, &control.stripes, from, to);
+            let mut combination = Combination::new(op, elements, stripes, from, to);
             weft_datatype::for_each_run(place.datatype, place.count, |offset, bytes| {
                 combination.run(at.wrapping_offset(offset as isize), bytes);
             });
@@ -181,8 +189,8 @@ impl Window {
         op: &Op,
     ) -> Result {
         let (at, target) = self.reach(&place)?;
-        let control = match target {
-            Ok(control) => control,
+        let stripes = match target {
+            Ok(stripes) => stripes,
             Err(node) => {
                 let datatype = place.datatype;
                 let origin = Data { address: input.cast_mut(), count: 1, datatype };
@@ -194,8 +202,7 @@ impl Window {
         };
         let size = place.datatype.size();
         // SAFETY: the caller vouches for its buffers; the element is in memory that its rank exposes.
-        let by_instruction =
-            unsafe { target::fetch_and_op(&control.stripes, op, basic, size, at, input, result) };
+        let by_instruction = unsafe { target::fetch_and_op(stripes, op, basic, size, at, input, result) };
         self.note_element(by_instruction);
         Ok(())
     }
@@ -216,8 +223,8 @@ impl Window {
         place: Place<'_>,
     ) -> Result {
         let (at, target) = self.reach(&place)?;
-        let control = match target {
-            Ok(control) => control,
+        let stripes = match target {
+            Ok(stripes) => stripes,
             // SAFETY: the caller's promise.
             Err(node) => unsafe {
                 return self.compare_and_swap_there(input, expected, result, &place, node, at);
@@ -225,8 +232,7 @@ impl Window {
         };
         let size = place.datatype.size();
         // SAFETY: the caller vouches for all three of its elements; the fourth is in memory that the target's rank exposes.
-        let by_instruction =
-            unsafe { target::compare_and_swap(&control.stripes, size, at, input, expected, result) };
+        let by_instruction = unsafe { target::compare_and_swap(stripes, size, at, input, expected, result) };
         self.note_element(by_instruction);
         Ok(())
     }

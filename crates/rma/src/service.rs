@@ -5,7 +5,7 @@ use crate::far::Buffer;
 use crate::gate::Way;
 use crate::pieces::Piece;
 use crate::shared::{Control, FarWaiter, Shared, find, live};
-use crate::target::{self, Combination, Elements};
+use crate::target::{self, Combination, Elements, Stripes};
 use crate::way::{halves, kind, pair, part, tell};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -32,6 +32,10 @@ struct Asked {
 impl Asked {
     fn control(&self) -> Option<&Control> {
         self.shared.control(self.shared.known(self.rank)?)
+    }
+
+    fn stripes(&self) -> Option<&Stripes> {
+        Some(self.shared.stripes(self.shared.known(self.rank)?, self.control()?))
     }
 
     /// Says to the origin that an operation is out of range.
@@ -108,7 +112,7 @@ impl Asked {
         };
         let mut former = vec![0; if name == 0 { 0 } else { piece.bytes as usize }];
         let result = if name == 0 { core::ptr::null_mut() } else { former.as_mut_ptr() };
-        let stripes = &self.control()?.stripes;
+        let stripes = self.stripes()?;
         // SAFETY: input and result are as long as the piece, and the rank exposes so much memory there.
         unsafe {
             let mut combination = Combination::new(op, elements, stripes, rest.as_ptr(), result);
@@ -132,7 +136,7 @@ impl Asked {
         }
         let (input, expected) = data.split_at(size);
         let mut former = [0; 16];
-        let stripes = &self.control()?.stripes;
+        let stripes = self.stripes()?;
         let (at, result) = (address as *mut u8, former.as_mut_ptr());
         // SAFETY: the rank exposes the element; the values have its size, and the result has room for it.
         unsafe {

@@ -5,6 +5,7 @@ use crate::exposure::Exposure;
 use crate::far::Far;
 use crate::gate::Way;
 use crate::gate::{Gate, Waiter};
+use crate::mapped::Mapped;
 use crate::target::Stripes;
 use crate::way::{kind, pair, tell};
 use std::collections::HashMap;
@@ -92,17 +93,21 @@ impl Waiter for Sleeper {
 
 /// The number of a rank's control block where the rank is in another process.
 const ELSEWHERE: u32 = u32::MAX;
+/// The place of a rank in memory that several processes have mapped where its memory does not lie there.
+const NOT_MAPPED: u32 = u32::MAX;
 
 /// The memory of one rank in a window.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment {
-    /// Its address; 0 in a window without memory of its own.
+    /// Its address in this process if it is seen here, else in the rank's; 0 in a window without memory of its own.
     pub base: usize,
     /// How many bytes there are.
     pub size: usize,
     /// What displacements are multiplied by.
     pub unit: i64,
     control: u32,
+    /// Its place in memory that several processes have mapped.
+    mapped: u32,
     /// Its process, if that is another one.
     node: Node,
 }
@@ -113,14 +118,26 @@ impl Segment {
     pub(crate) fn node(&self) -> Option<Node> {
         (self.control == ELSEWHERE).then_some(self.node)
     }
+
+    /// Tells whether this process sees the memory.
+    #[inline]
+    pub fn is_seen(&self) -> bool {
+        self.control != ELSEWHERE || self.mapped != NOT_MAPPED
+    }
+
+    /// Returns its bit among those of ranks whose memory several processes have mapped: the first of them have one.
+    #[inline]
+    pub(crate) fn bit(&self) -> u64 {
+        1u64.checked_shl(self.mapped).unwrap_or(0)
+    }
 }
 
 /// What origins use of a rank of this process besides its memory.
 pub struct Control {
     /// Who has locked its memory.
     pub(crate) gate: Gate<Sleeper>,
-    /// Locks of elements.
-    pub(crate) stripes: Stripes,
+    /// Locks of elements, where no other process sees these.
+    stripes: Stripes,
     /// Posts and completions.
     pub(crate) exposure: Exposure<Sleeper>,
     /// The rank that holds its memory alone, for reports; without meaning when none does.
@@ -149,6 +166,10 @@ pub struct Shared {
     number: u32,
     is_dynamic: bool,
     has_far: AtomicBool,
+    /// Memory of ranks here and elsewhere that this process sees.
+    mapped: OnceLock<Mapped>,
+    /// Whether there are ranks whose memory it does not see.
+    has_unseen: AtomicBool,
     /// A process is lost in which the window may have ranks.
     pub(crate) is_torn: AtomicBool,
     segments: Box<[OnceLock<Segment>]>,
@@ -174,12 +195,24 @@ impl Shared {
             number,
             is_dynamic,
             has_far: AtomicBool::new(false),
+            mapped: OnceLock::new(),
+            has_unseen: AtomicBool::new(false),
             is_torn: AtomicBool::new(false),
             segments: (0..ranks).map(|_| OnceLock::new()).collect(),
             controls: (0..here).map(|_| CachePadded(control())).collect(),
             taken: AtomicU32::new(0),
             everything: CachePadded(Gate::new(u32::MAX)),
         }
+    }
+
+    /// Says that memory of ranks of several processes is mapped here, before it is said of any where that lies. The first one to say
+    /// so decides.
+    pub fn map(&self, mapped: Mapped) {
+        let _ = self.mapped.set(mapped);
+    }
+
+    fn place_in_mapped(&self, rank: u32) -> u32 {
+        self.mapped.get().and_then(|mapped| mapped.place(rank)).unwrap_or(NOT_MAPPED)
     }
 
     /// Says where the memory of a rank of this process lies; the rank itself says so, once, before anybody asks.
@@ -189,12 +222,18 @@ impl Shared {
             (control as usize) < self.controls.len(),
             "a window has more ranks here than it was created for"
         );
-        let _ = self.segments[rank as usize].set(Segment { base, size, unit, control, node: 0 });
+        let mapped = self.place_in_mapped(rank);
+        let _ = self.segments[rank as usize].set(Segment { base, size, unit, control, mapped, node: 0 });
     }
 
-    /// Says where the memory of a rank of another process lies there. The first one to say so decides.
+    /// Says where the memory of a rank of another process lies there, or, if it is mapped here, here. The first one to say so decides.
     pub fn expose_elsewhere(self: &Arc<Self>, rank: u32, node: Node, base: usize, size: usize, unit: i64) {
-        let _ = self.segments[rank as usize].set(Segment { base, size, unit, control: ELSEWHERE, node });
+        let mapped = self.place_in_mapped(rank);
+        if mapped == NOT_MAPPED {
+            self.has_unseen.store(true, Ordering::Relaxed);
+        }
+        let segment = Segment { base, size, unit, control: ELSEWHERE, mapped, node };
+        let _ = self.segments[rank as usize].set(segment);
         if !self.has_far.swap(true, Ordering::AcqRel) {
             let mut live = LIVE.lock();
             let live = live.get_or_insert_default();
@@ -212,6 +251,17 @@ impl Shared {
     #[inline]
     pub fn has_far(&self) -> bool {
         self.has_far.load(Ordering::Relaxed)
+    }
+
+    /// Tells whether it has ranks whose memory this process does not see.
+    #[inline]
+    pub(crate) fn has_unseen(&self) -> bool {
+        self.has_unseen.load(Ordering::Relaxed)
+    }
+
+    /// Tells whether a process has ranks of it.
+    pub(crate) fn has_ranks_of(&self, node: Node) -> bool {
+        self.segments.iter().filter_map(OnceLock::get).any(|segment| segment.node() == Some(node))
     }
 
     /// Returns where a rank's memory lies, if that was said.
@@ -249,6 +299,21 @@ impl Shared {
     #[inline]
     pub fn segment(&self, rank: u32) -> &Segment {
         self.segments[rank as usize].get().expect("told when the window was created")
+    }
+
+    /// Returns the locks of elements of a rank of this process.
+    #[inline]
+    pub(crate) fn stripes<'a>(&'a self, segment: &Segment, control: &'a Control) -> &'a Stripes {
+        self.stripes_in_mapped(segment).unwrap_or(&control.stripes)
+    }
+
+    /// Returns the locks of elements of a rank whose memory several processes see.
+    #[inline]
+    pub(crate) fn stripes_in_mapped(&self, segment: &Segment) -> Option<&Stripes> {
+        if segment.mapped == NOT_MAPPED {
+            return None;
+        }
+        self.mapped.get().map(|mapped| mapped.stripes(segment.mapped))
     }
 
     /// Returns what a rank's control block is, if it is a rank of this process.

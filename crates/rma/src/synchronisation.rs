@@ -1,6 +1,6 @@
 //! Synchronisation: the beginning and the end of epochs.
 //!
-//! What goes to ranks of this process is complete when its call returns, so that a flush only orders memory: what was written
+//! What goes to ranks whose memory this process sees is complete when its call returns, so that a flush only orders memory: what was written
 //! before it is seen by whoever looks after it.
 
 use crate::epoch::Held;
@@ -53,7 +53,9 @@ impl Window {
         for &origin in origins.iter().filter(|_| announced) {
             match self.target(origin) {
                 Target::Here(_, control) => control.exposure.post(self.rank),
-                Target::Elsewhere(segment, _) => self.post_there(origin, segment),
+                Target::Mapped(segment, ..) | Target::Elsewhere(segment, _) => {
+                    self.post_there(origin, segment)
+                }
             }
         }
         Ok(())
@@ -94,7 +96,9 @@ impl Window {
         for target in targets {
             match self.target(target) {
                 Target::Here(_, control) => control.exposure.complete(),
-                Target::Elsewhere(segment, _) => self.complete_there(target, segment),
+                Target::Mapped(segment, ..) | Target::Elsewhere(segment, _) => {
+                    self.complete_there(target, segment)
+                }
             }
         }
         self.flush_there(None)
@@ -153,7 +157,9 @@ impl Window {
         let mut is_first = self.change(|epochs| epochs.lock(rank, held))?;
         let control = match self.target(rank) {
             Target::Here(_, control) => control,
-            Target::Elsewhere(_, node) => return self.lock_there(rank, held, node),
+            Target::Mapped(_, node, _) | Target::Elsewhere(_, node) => {
+                return self.lock_there(rank, held, node);
+            }
         };
         if held == Held::Exclusive && self.shared().has_far() {
             // Those at other processes are counted by themselves.
@@ -183,7 +189,9 @@ impl Window {
         self.order();
         let control = match self.target(rank) {
             Target::Here(_, control) => control,
-            Target::Elsewhere(_, node) => return self.unlock_there(rank, held, node),
+            Target::Mapped(_, node, _) | Target::Elsewhere(_, node) => {
+                return self.unlock_there(rank, held, node);
+            }
         };
         if held == Held::Exclusive && self.shared().has_far() {
             is_last = self.own().far.count_alone(HERE, false);
@@ -204,6 +212,7 @@ impl Window {
     pub fn lock_all(&self, is_checked: bool) -> Result {
         let held = if is_checked { Held::Shared } else { Held::Unchecked };
         self.change(|epochs| epochs.lock_all(held))?;
+        self.reached.store(0, Ordering::Relaxed);
         if is_checked {
             pass(&self.shared().everything.0, Way::Shared);
         }
@@ -218,6 +227,7 @@ impl Window {
         let held = self.change(|epochs| epochs.unlock_all())?;
         self.order();
         let flushed = self.unlock_all_there();
+        self.reached.store(0, Ordering::Relaxed);
         if held != Held::Unchecked {
             self.shared().everything.0.leave();
         }

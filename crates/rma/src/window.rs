@@ -2,6 +2,7 @@
 
 use crate::epoch::Epochs;
 use crate::shared::{Control, Segment, Shared};
+use crate::target::Stripes;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use weft_base::Result;
@@ -20,6 +21,9 @@ pub struct Window {
     pub(crate) summary: AtomicU64,
     /// The ranks of a group that a start waits for.
     pub(crate) missing: Lock<Vec<u32>>,
+    /// The ranks of other processes whose memory this one sees and where nothing has to be asked for before operations, until the
+    /// rank locks or unlocks all ([`Segment::bit`]).
+    pub(crate) reached: AtomicU64,
     /// Whether the rank has written into others' memory since the last flush.
     pub(crate) has_written: AtomicBool,
 }
@@ -29,6 +33,8 @@ pub struct Window {
 pub enum Target<'a> {
     /// Its memory is this process's.
     Here(&'a Segment, &'a Control),
+    /// It is in another process, and this one sees its memory, too.
+    Mapped(&'a Segment, Node, &'a Stripes),
     /// It is in another process, where its memory lies so.
     Elsewhere(&'a Segment, Node),
 }
@@ -43,6 +49,7 @@ impl Window {
             epochs: Lock::default(),
             summary: AtomicU64::new(0),
             missing: Lock::default(),
+            reached: AtomicU64::new(0),
             has_written: AtomicBool::new(false),
         }
     }
@@ -57,16 +64,20 @@ impl Window {
     #[inline]
     pub fn target(&self, rank: u32) -> Target<'_> {
         let segment = self.shared.segment(rank);
-        match self.shared.control(segment) {
-            Some(control) => Target::Here(segment, control),
-            None => Target::Elsewhere(segment, segment.node().unwrap_or(0)),
+        if let Some(control) = self.shared.control(segment) {
+            return Target::Here(segment, control);
+        }
+        let node = segment.node().unwrap_or(0);
+        match self.shared.stripes_in_mapped(segment) {
+            Some(stripes) => Target::Mapped(segment, node, stripes),
+            None => Target::Elsewhere(segment, node),
         }
     }
 
     pub(crate) fn own(&self) -> &Control {
         match self.target(self.rank) {
             Target::Here(_, control) => control,
-            Target::Elsewhere(..) => unreachable!("a rank is in its own process"),
+            _ => unreachable!("a rank is in its own process"),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Atomics and cells behind one facade, locks, rings and queues; hints to the caches, and copies past them.
 //!
-//! - `facade`: atomics and cells, of std or of loom. `lock`: the short lock. `padded`: values with a cache line of their own.
+//! - `facade`: atomics and cells, of std or of loom. `locks`: the short lock, and one between processes.
+//! - `padded`: values with a cache line of their own.
 //! - `ring`: slots of 64 bytes from one rank to another. `shuttle`: a line that goes to and fro between two ranks.
 //! - `invitation`: the word by which one side of a long message asks the other to help with the copy.
 //! - `solo`: sections of one thread that need no atomic operation. `barrier`: what makes them cheap.
@@ -15,7 +16,7 @@ pub mod facade;
 mod growing;
 pub mod invitation;
 mod lane;
-mod lock;
+mod locks;
 pub mod mailbox;
 mod padded;
 mod passing;
@@ -34,7 +35,9 @@ pub use biased::Biased;
 pub use facade::atomic;
 pub use growing::Growing;
 pub use lane::{Carrier, Lane};
-pub use lock::{Lock, LockGuard};
+pub use locks::lock::{Lock, LockGuard};
+#[cfg(not(loom))]
+pub use locks::process_lock::{ProcessGuard, ProcessLock};
 pub use mailbox::Mailbox;
 pub use padded::CachePadded;
 pub use passing::Passing;

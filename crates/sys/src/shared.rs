@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
-use crate::futex;
+use crate::{futex, memory};
 
 const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW;
 
@@ -35,6 +35,40 @@ pub fn create(name: &CStr, size: u64) -> io::Result<OwnedFd> {
     if done { Ok(fd) } else { Err(io::Error::last_os_error()) }
 }
 
+const ACCESS: libc::c_int = libc::PROT_READ | libc::PROT_WRITE;
+const ANYWHERE: libc::c_int = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+
+/// Maps memory.
+///
+/// # Safety
+/// With `MAP_FIXED`, what is at the place belongs to the caller, who does not use it any more.
+unsafe fn map(
+    place: *mut u8,
+    size: usize,
+    access: libc::c_int,
+    flags: libc::c_int,
+    fd: libc::c_int,
+) -> io::Result<NonNull<u8>> {
+    // SAFETY: the caller's promise; elsewhere a new mapping touches nothing that exists.
+    let address = unsafe { libc::mmap(place.cast(), size, access, flags, fd, 0) };
+    if address == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(NonNull::new(address.cast()).expect("mmap never returns null"))
+}
+
+/// Tells whether the kernel would give a process so much memory of its own. Of memory that processes share it gives any
+/// amount, and ends who touches what is not there.
+pub fn is_affordable(size: usize) -> bool {
+    // SAFETY: a new mapping at an address of the kernel's choice, which nobody touches before it goes.
+    unsafe {
+        match map(core::ptr::null_mut(), size.max(1), ACCESS, ANYWHERE, -1) {
+            Ok(address) => libc::munmap(address.as_ptr().cast(), size.max(1)) == 0,
+            Err(_) => false,
+        }
+    }
+}
+
 /// Memory shared with other processes, unmapped on drop.
 pub struct Mapping {
     address: NonNull<u8>,
@@ -53,6 +87,14 @@ impl Mapping {
     /// What the kernel says; `InvalidInput` if the descriptor is not that of sealed memory: its size could change, and
     /// an access behind its end would kill the process.
     pub fn of(fd: BorrowedFd<'_>) -> io::Result<Self> {
+        Self::aligned(fd, 1)
+    }
+
+    /// As [`Mapping::of`], at a multiple of `alignment`, a power of two.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn aligned(fd: BorrowedFd<'_>, alignment: usize) -> io::Result<Self> {
         let refused = |why| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         // SAFETY: no pointers are passed.
         let seals = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS) };
@@ -69,14 +111,39 @@ impl Mapping {
             return refused("the memory is empty");
         }
         let size = stat.st_size as usize;
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
-        let address =
-            unsafe { libc::mmap(core::ptr::null_mut(), size, access, libc::MAP_SHARED, fd.as_raw_fd(), 0) };
-        if address == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
+        if alignment <= memory::page_size() {
+            // SAFETY: a place of the kernel's choice touches nothing that exists.
+            return unsafe { Self::at(core::ptr::null_mut(), size, fd) };
         }
-        Ok(Self { address: NonNull::new(address.cast()).expect("mmap never returns null"), size })
+        let wrong = || io::Error::from(io::ErrorKind::OutOfMemory);
+        let reserved = size.checked_add(alignment).ok_or_else(wrong)?;
+        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+        let room = unsafe { map(core::ptr::null_mut(), reserved, libc::PROT_NONE, ANYWHERE, -1)? };
+        let before = room.as_ptr().align_offset(alignment);
+        let end = (before + size).next_multiple_of(memory::page_size()).min(reserved);
+        let start = room.as_ptr().wrapping_add(before);
+        // SAFETY: the room is this function's own, and as large as what goes there; nothing of its rest is used.
+        unsafe {
+            let mapping = Self::at(start, size, fd);
+            if mapping.is_err() {
+                libc::munmap(room.as_ptr().cast(), reserved);
+                return mapping;
+            }
+            libc::munmap(room.as_ptr().cast(), before);
+            libc::munmap(room.as_ptr().wrapping_add(end).cast(), reserved - end);
+            mapping
+        }
+    }
+
+    /// Maps memory at a place, or where the kernel likes.
+    ///
+    /// # Safety
+    /// The place is null, or there is room for so many bytes that is the caller's.
+    unsafe fn at(place: *mut u8, size: usize, fd: BorrowedFd<'_>) -> io::Result<Self> {
+        let flags = libc::MAP_SHARED | if place.is_null() { 0 } else { libc::MAP_FIXED };
+        // SAFETY: the caller's promise.
+        let address = unsafe { map(place, size, ACCESS, flags, fd.as_raw_fd())? };
+        Ok(Self { address, size })
     }
 
     /// Asks for huge pages; where they are not allowed nothing changes.
@@ -223,6 +290,18 @@ mod tests {
             one.address().add(5000).write_volatile(7);
             assert_eq!(other.address().add(5000).read_volatile(), 7);
         }
+    }
+
+    #[test]
+    fn memory_lies_where_it_is_wanted() {
+        let fd = create(c"test", 12288).unwrap();
+        for alignment in [1, 64, 4096, 1 << 16, 1 << 21] {
+            let memory = Mapping::aligned(fd.as_fd(), alignment).unwrap();
+            assert!((memory.address() as usize).is_multiple_of(alignment));
+            // SAFETY: the last byte of the mapping.
+            unsafe { memory.address().add(12287).write_volatile(1) };
+        }
+        assert!(is_affordable(4096) && !is_affordable(1 << 62));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::communicators::splitting::{Color, split};
 use crate::environment::info;
 use crate::environment::resources;
 use crate::environment::sessions;
-use crate::jobs::nodes;
+use crate::jobs::{host_memory, nodes};
 use crate::process::Process;
 use core::ffi::c_int;
 use weft_base::constants::*;
@@ -88,21 +88,28 @@ fn pset_number(process: &Process, parent: &Communicator, name: &str) -> Option<u
     Some(u64::from(members.world_rank(0)) << 32 | u64::from(members.size()))
 }
 
-/// What one rank tells the others: its wish, its host and its resources there.
+/// What one rank tells the others: its wish, its host and its resources there, and where it might share memory.
 const WORDS: usize = FIRST_RESOURCE + Resource::ALL.len();
 const HOST: usize = 2;
-const FIRST_RESOURCE: usize = 3;
+const PLACE: usize = 3;
+const FIRST_RESOURCE: usize = 5;
+/// What stands for [`Wish::SharedMemory`].
+const SHARED: u32 = 1;
 
-fn encode(split_type: c_int, wish: Wish, host: u32, own: &Instances) -> Vec<u8> {
+fn encode(split_type: c_int, wish: Wish, host: u32, place: u64, own: &Instances) -> Vec<u8> {
     let code = match wish {
         Wish::Nothing => 0,
-        Wish::SharedMemory => 1,
+        Wish::SharedMemory => SHARED,
         Wish::Unguided => 2,
         Wish::Pset(_) => 3,
         Wish::Resource(which) => 4 + which as u32,
     };
     let instances = own.iter().map(|instance| instance.map_or(u32::MAX, |instance| instance));
-    [split_type as u32, code, host].into_iter().chain(instances).flat_map(u32::to_ne_bytes).collect()
+    [split_type as u32, code, host, place as u32, (place >> 32) as u32]
+        .into_iter()
+        .chain(instances)
+        .flat_map(u32::to_ne_bytes)
+        .collect()
 }
 
 /// What all ranks have told, in the order of `Values::everyone`.
@@ -129,13 +136,27 @@ impl Table {
             return Err(Error::new(MPI_ERR_ARG, text));
         }
         // Ranks outside a process set may say what they like, and those without the key get nothing.
-        let mut wishes = self.0.iter().map(|row| row[1]).filter(|&code| code == 1 || code >= 4);
+        let mut wishes = self.0.iter().map(|row| row[1]).filter(|&code| code == SHARED || code >= 4);
         let first = wishes.next();
         if wishes.any(|code| Some(code) != first) {
             let text = format!("the ranks passed different values of the info key {RESOURCE_KEY}");
             return Err(Error::new(MPI_ERR_INFO_VALUE, text));
         }
         Ok(())
+    }
+
+    /// Returns the first rank that the calling one shares memory with, which may be itself, if any rank wants to know that.
+    fn first_sharer(&self, parent: &Communicator) -> Result<Option<u32>> {
+        if self.0.iter().all(|row| row[1] != SHARED) {
+            return Ok(None);
+        }
+        let (everyone, own) = parent.values.everyone();
+        let whereabouts: Vec<_> = (self.0.iter().zip(everyone.iter()))
+            .map(|(row, rank)| {
+                (u64::from(row[PLACE]) | u64::from(row[PLACE + 1]) << 32, nodes::node_of(rank))
+            })
+            .collect();
+        host_memory::first_sharer(&parent.team, own, &whereabouts).map(Some)
     }
 
     /// Returns the outermost type of resource that some ranks want to be split by and that splits the communicator: an
@@ -169,19 +190,16 @@ pub fn comm_split_type(
     let wish = wish(process, &parent, split_type, &pairs)?;
     let own = resources::of_rank(process.world_rank);
     let host = nodes::host();
-    let table = Table::gather(&parent, &encode(split_type, wish, host, &own))?;
+    let table = Table::gather(&parent, &encode(split_type, wish, host, host_memory::place(), &own))?;
     newcomm.set(MPI_COMM_NULL);
     table.agree()?;
     let unguided = table.first_to_split();
+    let first_sharer = table.first_sharer(&parent)?;
     let instance = |which: usize| own[which].map(|instance| u64::from(host) << 32 | u64::from(instance));
     let color: Color = match wish {
         Wish::Nothing => None,
-        // What can make a shared window together: the ranks of a node process.
-        Wish::SharedMemory => {
-            let own = nodes::node_of(process.world_rank);
-            // The number of a node process is not the same in all jobs; the place of its first rank is.
-            parent.values.everyone().0.iter().position(|rank| nodes::node_of(rank) == own).map(|p| p as u64)
-        }
+        // What can make a shared window together.
+        Wish::SharedMemory => first_sharer.map(u64::from),
         Wish::Resource(which) => instance(which),
         Wish::Unguided => unguided.and_then(instance),
         Wish::Pset(number) => Some(number),
@@ -213,7 +231,7 @@ mod tests {
         let row = |&(kind, wish, host, package, core): &(c_int, Wish, u32, u32, u32)| {
             let mut own: Instances = [Some(0); Resource::ALL.len()];
             (own[1], own[6], own[7]) = (Some(package), Some(core), Some(core));
-            let bytes = encode(kind, wish, host, &own);
+            let bytes = encode(kind, wish, host, 1, &own);
             core::array::from_fn(|i| u32::from_ne_bytes(bytes[4 * i..][..4].try_into().expect("four")))
         };
         Table(rows.iter().map(row).collect())

@@ -2,7 +2,7 @@
 
 use crate::communicators::communicator::Communicator;
 use crate::environment::memory::Block;
-use crate::jobs::nodes;
+use crate::jobs::{host_memory, nodes};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, Weak};
 use weft_base::Result;
@@ -24,14 +24,18 @@ pub(super) struct Brought {
     pub gaps: bool,
     /// Whether the rank promised not to lock.
     pub no_locks: bool,
+    /// Where its process is ([`host_memory::place`]).
+    pub place: u64,
 }
 
 /// What the ranks of a window share.
 pub(crate) struct Common {
     brought: Box<[OnceLock<Brought>]>,
     pub(super) rma: Arc<Shared>,
-    /// The memory of a shared window; the first rank that needs it allocates it.
-    block: OnceLock<Result<Block>>,
+    /// The memory of a shared window all of whose ranks are here; the first rank that needs it allocates it.
+    pub(super) block: OnceLock<Result<Block>>,
+    /// What processes of the host map.
+    pub(super) host: OnceLock<host_memory::Memory>,
 }
 
 impl Common {
@@ -48,6 +52,7 @@ impl Common {
             brought: (0..group.size()).map(|_| OnceLock::new()).collect(),
             rma: Arc::new(Shared::new(context, group.size(), nodes::population_here(group), is_dynamic)),
             block: OnceLock::new(),
+            host: OnceLock::new(),
         });
         live.insert(context, Arc::downgrade(&created));
         created
@@ -60,16 +65,17 @@ impl Common {
 
     /// Tells the other ranks, wherever they are, what the calling rank brings, and notes what they do.
     pub(super) fn tell(&self, parent: &Communicator, mine: Brought) -> Result {
-        let Brought { base, size, unit, alignment, gaps, no_locks } = mine;
+        let Brought { base, size, unit, alignment, gaps, no_locks, place } = mine;
         let flags = usize::from(gaps) | usize::from(no_locks) << 1;
-        let words = [base, size, unit as usize, alignment, flags].map(usize::to_ne_bytes);
+        let words = [base, size, unit as usize, alignment, flags, place as usize].map(usize::to_ne_bytes);
         let mut all = vec![0; size_of_val(&words) * self.brought.len()];
         parent.team.allgather_bytes(words.as_flattened(), &mut all)?;
         for (entry, told) in self.brought.iter().zip(all.chunks_exact(size_of_val(&words))) {
             let word = |at: usize| usize::from_ne_bytes(told[8 * at..][..8].try_into().expect("eight bytes"));
             let (gaps, no_locks) = (word(4) & 1 != 0, word(4) & 2 != 0);
             let (base, size, unit, alignment) = (word(0), word(1), word(2) as Count, word(3));
-            let _ = entry.set(Brought { base, size, unit, alignment, gaps, no_locks });
+            let place = word(5) as u64;
+            let _ = entry.set(Brought { base, size, unit, alignment, gaps, no_locks, place });
         }
         Ok(())
     }
@@ -77,34 +83,6 @@ impl Common {
     /// Returns what a rank brings.
     pub(super) fn of(&self, rank: u32) -> Brought {
         *self.brought[rank as usize].get().expect("told when the window was created")
-    }
-
-    /// Returns where a rank's part of the shared block begins, the size of the whole, and its alignment.
-    fn layout(&self, rank: u32) -> (usize, usize, usize) {
-        let ranks = self.brought.len() as u32;
-        let alignment = (0..ranks).map(|r| self.of(r).alignment).max().unwrap_or(1);
-        let gaps = self.of(0).gaps;
-        let (mut offset, mut total) = (0, 0usize);
-        for r in 0..ranks {
-            if r == rank {
-                offset = total;
-            }
-            let size = self.of(r).size;
-            total = total.saturating_add(if gaps { size.next_multiple_of(alignment) } else { size });
-        }
-        (offset, total, alignment)
-    }
-
-    /// Returns where a rank's part of the shared block lies.
-    ///
-    /// # Errors
-    /// `MPI_ERR_NO_MEM`
-    pub(super) fn shared_base(&self, rank: u32) -> Result<usize> {
-        let (offset, total, alignment) = self.layout(rank);
-        match self.block.get_or_init(|| Block::new(total, alignment)) {
-            Ok(block) => Ok(block.address() as usize + offset),
-            Err(error) => Err(error.clone()),
-        }
     }
 
     /// Tells whether any rank may lock. Hints may differ between ranks, but all see the same of them.

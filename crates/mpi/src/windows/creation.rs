@@ -6,12 +6,13 @@ use crate::communicators::communicator::{Communicator, agree_on_context};
 use crate::communicators::contexts::Held;
 use crate::communicators::groups;
 use crate::environment::info;
-use crate::environment::memory::{self, Block};
+use crate::environment::memory::{Block, wanted_alignment};
 use crate::errors::handling::ErrorHandler;
-use crate::jobs::nodes;
+use crate::jobs::{host_memory, nodes};
 use crate::process::{Process, Ref};
 use crate::windows::common::{Brought, Common};
 use crate::windows::hints::{HINTS, is_true, update_hints};
+use crate::windows::memory::{self, Arrangement};
 use crate::windows::window::{Predefined, Window};
 use core::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -48,7 +49,7 @@ impl Contribution {
         if unit <= 0 {
             return Err(Error::new(MPI_ERR_DISP, format!("disp_unit is {unit}; it must be positive")));
         }
-        let alignment = memory::wanted_alignment(&pairs)?;
+        let alignment = wanted_alignment(&pairs)?;
         let mut hints = HINTS.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
         update_hints(&mut hints, pairs, true);
         let gaps = is_true(&hints, "alloc_shared_noncontig");
@@ -56,7 +57,7 @@ impl Contribution {
             hints.retain(|(key, _)| key != "alloc_shared_noncontig");
         }
         let no_locks = is_true(&hints, "no_locks");
-        let brought = Brought { base: 0, size, unit, alignment, gaps, no_locks };
+        let brought = Brought { base: 0, size, unit, alignment, gaps, no_locks, place: host_memory::place() };
         Ok(Self { flavor, brought, block: None, hints })
     }
 
@@ -66,32 +67,38 @@ impl Contribution {
         nodes::serve_active(crate::active::SERVICES);
         nodes::active().into_iter().for_each(weft_rma::use_active);
         let context = agree_on_context(parent)?;
+        let held = Held::new(context, process.world_rank);
         let values = &parent.values;
         let (rank, is_shared) = (values.rank, self.flavor == MPI_WIN_FLAVOR_SHARED);
         let are_apart = nodes::are_apart(&values.group);
         let common = Common::join(context, &values.group, self.flavor == MPI_WIN_FLAVOR_DYNAMIC);
         if are_apart {
             common.tell(parent, self.brought)?;
-            if is_shared {
-                let text = "comm has ranks in several processes, which share no windows in this version; split it with \
-                            MPI_COMM_TYPE_SHARED, or run the ranks as threads";
-                return Err(Error::new(MPI_ERR_RMA_SHARED, text));
-            }
         } else {
             common.note(rank, self.brought);
         }
         let team = nodes::join(context, values.size(), rank, |rank| values.group.world_rank(rank));
         let Brought { mut base, size, unit, .. } = self.brought;
-        if is_shared {
+        let mut block = self.block;
+        // Where ranks of other processes have their memory.
+        let mut bases = None;
+        if are_apart && (is_shared || self.flavor == MPI_WIN_FLAVOR_ALLOCATE) {
+            let arranged = Arrangement::new(parent, &common, is_shared).finish()?;
+            (base, block) = (arranged.bases[rank as usize], arranged.block);
+            bases = Some(arranged.bases);
+        } else if is_shared {
             // Where a rank's part lies depends on what all bring.
             team.barrier()?;
-            base = common.shared_base(rank)?;
+            base = memory::here(&common, values.size(), rank)?;
         }
         common.rma.expose(rank, base, size, unit);
         for other in (0..values.size()).filter(|_| are_apart) {
             let world_rank = values.group.world_rank(other);
             if !nodes::is_here(world_rank) {
-                let Brought { base, size, unit, .. } = common.of(other);
+                let Brought { mut base, size, unit, .. } = common.of(other);
+                if let Some(bases) = &bases {
+                    base = bases[other as usize];
+                }
                 common.rma.expose_elsewhere(other, nodes::node_of(world_rank), base, size, unit);
             }
         }
@@ -102,7 +109,7 @@ impl Contribution {
             team,
             may_lock: common.may_lock(),
             _common: common,
-            _block: self.block,
+            _block: block,
             error_handler: Lock::new(ErrorHandler::FATAL),
             attributes: Attributes::default(),
             name: Lock::default(),
@@ -114,7 +121,7 @@ impl Contribution {
                 flavor: self.flavor,
                 model: MPI_WIN_UNIFIED,
             },
-            _context: Held::new(context, process.world_rank),
+            _context: held,
         };
         win.set(abi::Win(process.windows.insert(Arc::new(window))));
         Ok(base)
@@ -163,9 +170,11 @@ pub fn win_allocate(
     let process = Process::current()?;
     let parent = intracommunicator(process, comm)?;
     let mut mine = Contribution::new(MPI_WIN_FLAVOR_ALLOCATE, size, disp_unit, info)?;
-    let block = Block::new(mine.brought.size, mine.brought.alignment)?;
-    mine.brought.base = block.address() as usize;
-    mine.block = Some(block);
+    if !nodes::are_apart(&parent.values.group) {
+        let block = Block::new(mine.brought.size, mine.brought.alignment)?;
+        mine.brought.base = block.address() as usize;
+        mine.block = Some(block);
+    }
     baseptr.set(mine.create(process, &parent, win)? as *mut c_void);
     Ok(())
 }

@@ -1,19 +1,21 @@
 //! Locks for elements that the processor has no atomic instruction for, chosen by the element's address.
 
-use weft_sync::{Lock, LockGuard};
+use weft_sync::{ProcessGuard, ProcessLock};
 
 /// How many locks a rank's part of a window has.
 const STRIPES: usize = 16;
 
-/// The locks of one rank's part of a window.
+/// The locks of one rank's part of a window. They may lie in memory that processes share.
 #[derive(Default)]
-pub struct Stripes([Lock<()>; STRIPES]);
+#[repr(C)]
+pub struct Stripes([ProcessLock; STRIPES]);
 
 impl Stripes {
     /// Locks the element at an address against others that do the same. Hold it for a few instructions only.
-    pub(super) fn lock(&self, address: *const u8) -> LockGuard<'_, ()> {
-        // Neighbouring elements of 16 bytes have different locks, and so have the same elements of neighbouring pages.
+    pub(super) fn lock(&self, address: *const u8) -> ProcessGuard<'_> {
+        // Neighbouring elements of 16 bytes have different locks, and so have the same elements of neighbouring lines of a page.
+        // Where a page lies differs between processes, and where an element lies in its page does not.
         let address = address as usize;
-        self.0[(address >> 4 ^ address >> 12) % STRIPES].lock()
+        self.0[(address >> 4 ^ address >> 8) % STRIPES].lock()
     }
 }
