@@ -22,6 +22,8 @@ pub struct Details {
     pub message: Cow<'static, str>,
     /// The communicator whose error handler decides, where the call itself names none (a request's).
     pub comm: Option<crate::abi::Comm>,
+    /// The file whose error handler decides, where the call itself names none (a request's).
+    pub file: Option<crate::abi::File>,
     /// What the argument was and its value, while the message still begins with [`Subject::argument`] and not with the
     /// name the called procedure gives its argument.
     pub unnamed: Option<(Subject, i64)>,
@@ -75,7 +77,14 @@ impl Error {
     #[cold]
     pub fn new(class: i32, message: impl Into<Cow<'static, str>>) -> Self {
         let message = message.into();
-        Self(Box::new(Details { class, message, comm: None, unnamed: None, code_in_status: None }))
+        Self(Box::new(Details {
+            class,
+            message,
+            comm: None,
+            file: None,
+            unnamed: None,
+            code_in_status: None,
+        }))
     }
 
     /// Creates the error of a bad handle; `text` goes on after the argument's name: `is …`.
@@ -89,7 +98,14 @@ impl Error {
     pub fn about(subject: Subject, value: i64, text: impl fmt::Display) -> Self {
         let message = Cow::Owned(format!("{} {text}", subject.argument()));
         let unnamed = Some((subject, value));
-        Self(Box::new(Details { class: subject.class(), message, comm: None, unnamed, code_in_status: None }))
+        Self(Box::new(Details {
+            class: subject.class(),
+            message,
+            comm: None,
+            file: None,
+            unnamed,
+            code_in_status: None,
+        }))
     }
 
     /// Says which code is in the status of the operation that failed first.
@@ -103,6 +119,13 @@ impl Error {
     #[cold]
     pub fn on(mut self, comm: crate::abi::Comm) -> Self {
         self.0.comm = Some(comm);
+        self
+    }
+
+    /// Says which file's error handler decides.
+    #[cold]
+    pub fn of_file(mut self, file: crate::abi::File) -> Self {
+        self.0.file = Some(file);
         self
     }
 

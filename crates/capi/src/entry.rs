@@ -130,6 +130,7 @@ pub(crate) fn finish_tool(_call: &'static str, result: Result) -> c_int {
 }
 
 /// Values an exported function may return when it is not done.
+#[allow(dead_code)] // Generated code calls it where a procedure is not done.
 pub(crate) trait Failed {
     /// Makes the value from an error code.
     fn failed(code: c_int) -> Self;
@@ -150,6 +151,7 @@ impl Failed for f64 {
 /// Raises the error of a procedure that is not done.
 #[cold]
 #[inline(never)]
+#[allow(dead_code)] // Generated code calls it where a procedure is not done.
 pub(crate) fn unsupported<T: Failed>(call: &'static str, object: impl FnOnce() -> Object) -> T {
     T::failed(fail(call, object(), not_done(call)))
 }

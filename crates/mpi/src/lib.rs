@@ -16,6 +16,7 @@ pub mod communicators;
 pub mod datatypes;
 pub mod environment;
 pub mod errors;
+pub mod files;
 pub mod jobs;
 pub mod point_to_point;
 pub mod process;

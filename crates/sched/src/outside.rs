@@ -22,6 +22,7 @@ const OWN_THREADS: &[&str] = &[
     "weft-control",
     "weft-progress",
     "weft-door",
+    "weft-files",
     "weft-keeper",
     "weft-keepers",
     "weft-child",

@@ -8,6 +8,7 @@ pub mod clock;
 pub mod copy;
 pub mod cpu;
 pub mod errno;
+pub mod file;
 pub mod futex;
 pub mod local_socket;
 pub mod memory;

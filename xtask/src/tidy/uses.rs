@@ -30,6 +30,7 @@ const USES: &[(&str, &[&str])] = &[
     ("p2p", &["sys", "sync", "base", "datatype", "sched", "transport", "local", "post"]),
     ("coll", &["sys", "sync", "base", "machine", "datatype", "op", "sched", "transport", "post"]),
     ("rma", &["sync", "base", "datatype", "op", "sched", "transport", "am"]),
+    ("io", &["sys", "sync", "base", "datatype", "sched", "transport", "am"]),
     (
         "mpi",
         &[
@@ -50,6 +51,7 @@ const USES: &[(&str, &[&str])] = &[
             "p2p",
             "coll",
             "rma",
+            "io",
         ],
     ),
     ("diagnose", &["sys", "base"]),

@@ -206,6 +206,7 @@ settings! {
     NET_THREADS "net-threads" Kind::Number(0, 64), 1, "How many threads wait for other hosts while all ranks compute; 0, and where cores are few: one looks now and then";
     NET_STRIPES "net-stripes" Kind::Number(0, 8), 0, "Over how many connections a long message to another host goes; 0: over one per interface that leads there";
     NET_COUNTS "net-counts" Kind::Choice(&["off", "on"]), 0, "Say when the job has ended how many messages its hosts have sent to each other";
+    FILE_THREADS "file-threads" Kind::Number(1, 1024), 8, "How many threads of a process read and write files at most, while ranks run";
     SIMD "simd" Kind::Choice(&["auto", "baseline", "avx2", "avx512"]), 0, "The vector instructions that reductions use at most, where the processor has them";
     CC "cc" Kind::Text, 0, "The compiler mpicc calls";
     CXX "cxx" Kind::Text, 0, "The compiler mpicxx calls";

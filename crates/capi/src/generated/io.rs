@@ -18,836 +18,1255 @@ use weft_base::arguments::{CountOut, Counts, In, Out};
 use weft_base::handle::Kind;
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_File_close(_fh: *mut abi::File) -> c_int {
-    entry::unsupported("MPI_File_close", || Object::None)
+unsafe extern "C" fn PMPI_File_close(fh: *mut abi::File) -> c_int {
+    let _errno = entry::begin(&"MPI_File_close");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::files::opening::file_close(Out::new(fh)) };
+    entry::finish("MPI_File_close", result, || {
+        match entry::target(
+            // SAFETY: the caller promises of it what the standard asks of an argument that is changed.
+            unsafe { Out::new(fh) },
+        ) {
+            Some(handle) => Object::File(handle),
+            None => Object::None,
+        }
+    })
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_File_delete(_filename: *const c_char, _info: abi::Info) -> c_int {
-    entry::unsupported("MPI_File_delete", || Object::File(weft_base::constants::MPI_FILE_NULL))
+unsafe extern "C" fn PMPI_File_delete(filename: *const c_char, info: abi::Info) -> c_int {
+    let _errno = entry::begin(&"MPI_File_delete");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::files::opening::file_delete(In::new(filename), info) };
+    entry::finish("MPI_File_delete", result, || Object::File(weft_base::constants::MPI_FILE_NULL))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_File_get_amode(fh: abi::File, _amode: *mut c_int) -> c_int {
-    entry::unsupported("MPI_File_get_amode", || Object::File(fh))
+unsafe extern "C" fn PMPI_File_get_amode(fh: abi::File, amode: *mut c_int) -> c_int {
+    let _errno = entry::begin(&"MPI_File_get_amode");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::files::properties::file_get_amode(fh, Out::new(amode)) };
+    entry::finish("MPI_File_get_amode", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_File_get_atomicity(fh: abi::File, _flag: *mut c_int) -> c_int {
-    entry::unsupported("MPI_File_get_atomicity", || Object::File(fh))
+unsafe extern "C" fn PMPI_File_get_atomicity(fh: abi::File, flag: *mut c_int) -> c_int {
+    let _errno = entry::begin(&"MPI_File_get_atomicity");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::files::consistency::file_get_atomicity(fh, Out::new(flag)) };
+    entry::finish("MPI_File_get_atomicity", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_File_get_byte_offset(fh: abi::File, _offset: Offset, _disp: *mut Offset) -> c_int {
-    entry::unsupported("MPI_File_get_byte_offset", || Object::File(fh))
+unsafe extern "C" fn PMPI_File_get_byte_offset(fh: abi::File, offset: Offset, disp: *mut Offset) -> c_int {
+    let _errno = entry::begin(&"MPI_File_get_byte_offset");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::files::views::file_get_byte_offset(fh, offset, Out::new(disp)) };
+    entry::finish("MPI_File_get_byte_offset", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_File_get_group(fh: abi::File, _group: *mut abi::Group) -> c_int {
-    entry::unsupported("MPI_File_get_group", || Object::File(fh))
+unsafe extern "C" fn PMPI_File_get_group(fh: abi::File, group: *mut abi::Group) -> c_int {
+    let _errno = entry::begin(&"MPI_File_get_group");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::files::properties::file_get_group(fh, Out::new(group)) };
+    entry::finish("MPI_File_get_group", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_File_get_info(fh: abi::File, _info_used: *mut abi::Info) -> c_int {
-    entry::unsupported("MPI_File_get_info", || Object::File(fh))
+unsafe extern "C" fn PMPI_File_get_info(fh: abi::File, info_used: *mut abi::Info) -> c_int {
+    let _errno = entry::begin(&"MPI_File_get_info");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::files::properties::file_get_info(fh, Out::new(info_used)) };
+    entry::finish("MPI_File_get_info", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_File_get_position(fh: abi::File, _offset: *mut Offset) -> c_int {
-    entry::unsupported("MPI_File_get_position", || Object::File(fh))
+unsafe extern "C" fn PMPI_File_get_position(fh: abi::File, offset: *mut Offset) -> c_int {
+    let _errno = entry::begin(&"MPI_File_get_position");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::files::individual::file_get_position(fh, Out::new(offset)) };
+    entry::finish("MPI_File_get_position", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_File_get_position_shared(fh: abi::File, _offset: *mut Offset) -> c_int {
-    entry::unsupported("MPI_File_get_position_shared", || Object::File(fh))
+unsafe extern "C" fn PMPI_File_get_position_shared(fh: abi::File, offset: *mut Offset) -> c_int {
+    let _errno = entry::begin(&"MPI_File_get_position_shared");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::files::shared::file_get_position_shared(fh, Out::new(offset)) };
+    entry::finish("MPI_File_get_position_shared", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_File_get_size(fh: abi::File, _size: *mut Offset) -> c_int {
-    entry::unsupported("MPI_File_get_size", || Object::File(fh))
+unsafe extern "C" fn PMPI_File_get_size(fh: abi::File, size: *mut Offset) -> c_int {
+    let _errno = entry::begin(&"MPI_File_get_size");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::files::properties::file_get_size(fh, Out::new(size)) };
+    entry::finish("MPI_File_get_size", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_get_type_extent(
     fh: abi::File,
-    _datatype: Datatype,
-    _extent: *mut Aint,
+    datatype: Datatype,
+    extent: *mut Aint,
 ) -> c_int {
-    entry::unsupported("MPI_File_get_type_extent", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_get_type_extent");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::views::file_get_type_extent(fh, datatype, CountOut::Aint(Out::new(extent)))
+    };
+    entry::finish("MPI_File_get_type_extent", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_get_type_extent_c(
     fh: abi::File,
-    _datatype: Datatype,
-    _extent: *mut Count,
+    datatype: Datatype,
+    extent: *mut Count,
 ) -> c_int {
-    entry::unsupported("MPI_File_get_type_extent_c", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_get_type_extent_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::views::file_get_type_extent(fh, datatype, CountOut::Count(Out::new(extent)))
+    };
+    entry::finish("MPI_File_get_type_extent_c", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_get_view(
     fh: abi::File,
-    _disp: *mut Offset,
-    _etype: *mut Datatype,
-    _filetype: *mut Datatype,
-    _datarep: *mut c_char,
+    disp: *mut Offset,
+    etype: *mut Datatype,
+    filetype: *mut Datatype,
+    datarep: *mut c_char,
 ) -> c_int {
-    entry::unsupported("MPI_File_get_view", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_get_view");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::views::file_get_view(
+            fh,
+            Out::new(disp),
+            Out::new(etype),
+            Out::new(filetype),
+            Out::new(datarep),
+        )
+    };
+    entry::finish("MPI_File_get_view", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_iread(
     fh: abi::File,
-    _buf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _request: *mut abi::Request,
+    buf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_File_iread", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_iread");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::individual::file_iread(fh, buf, Count::from(count), datatype, Out::new(request))
+    };
+    entry::finish("MPI_File_iread", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_iread_c(
     fh: abi::File,
-    _buf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _request: *mut abi::Request,
+    buf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_File_iread_c", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_iread_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::files::individual::file_iread(fh, buf, count, datatype, Out::new(request)) };
+    entry::finish("MPI_File_iread_c", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_iread_all(
     fh: abi::File,
-    _buf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _request: *mut abi::Request,
+    buf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_File_iread_all", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_iread_all");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::individual::file_iread_all(fh, buf, Count::from(count), datatype, Out::new(request))
+    };
+    entry::finish("MPI_File_iread_all", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_iread_all_c(
     fh: abi::File,
-    _buf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _request: *mut abi::Request,
+    buf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_File_iread_all_c", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_iread_all_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::files::individual::file_iread_all(fh, buf, count, datatype, Out::new(request)) };
+    entry::finish("MPI_File_iread_all_c", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_iread_at(
     fh: abi::File,
-    _offset: Offset,
-    _buf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _request: *mut abi::Request,
+    offset: Offset,
+    buf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_File_iread_at", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_iread_at");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::explicit::file_iread_at(
+            fh,
+            offset,
+            buf,
+            Count::from(count),
+            datatype,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_File_iread_at", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_iread_at_c(
     fh: abi::File,
-    _offset: Offset,
-    _buf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _request: *mut abi::Request,
+    offset: Offset,
+    buf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_File_iread_at_c", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_iread_at_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::explicit::file_iread_at(fh, offset, buf, count, datatype, Out::new(request))
+    };
+    entry::finish("MPI_File_iread_at_c", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_iread_at_all(
     fh: abi::File,
-    _offset: Offset,
-    _buf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _request: *mut abi::Request,
+    offset: Offset,
+    buf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_File_iread_at_all", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_iread_at_all");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::explicit::file_iread_at_all(
+            fh,
+            offset,
+            buf,
+            Count::from(count),
+            datatype,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_File_iread_at_all", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_iread_at_all_c(
     fh: abi::File,
-    _offset: Offset,
-    _buf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _request: *mut abi::Request,
+    offset: Offset,
+    buf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_File_iread_at_all_c", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_iread_at_all_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::explicit::file_iread_at_all(fh, offset, buf, count, datatype, Out::new(request))
+    };
+    entry::finish("MPI_File_iread_at_all_c", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_iread_shared(
     fh: abi::File,
-    _buf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _request: *mut abi::Request,
+    buf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_File_iread_shared", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_iread_shared");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::shared::file_iread_shared(fh, buf, Count::from(count), datatype, Out::new(request))
+    };
+    entry::finish("MPI_File_iread_shared", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_iread_shared_c(
     fh: abi::File,
-    _buf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _request: *mut abi::Request,
+    buf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_File_iread_shared_c", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_iread_shared_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::files::shared::file_iread_shared(fh, buf, count, datatype, Out::new(request)) };
+    entry::finish("MPI_File_iread_shared_c", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_iwrite(
     fh: abi::File,
-    _buf: *const c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _request: *mut abi::Request,
+    buf: *const c_void,
+    count: c_int,
+    datatype: Datatype,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_File_iwrite", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_iwrite");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::individual::file_iwrite(fh, buf, Count::from(count), datatype, Out::new(request))
+    };
+    entry::finish("MPI_File_iwrite", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_iwrite_c(
     fh: abi::File,
-    _buf: *const c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _request: *mut abi::Request,
+    buf: *const c_void,
+    count: Count,
+    datatype: Datatype,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_File_iwrite_c", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_iwrite_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::files::individual::file_iwrite(fh, buf, count, datatype, Out::new(request)) };
+    entry::finish("MPI_File_iwrite_c", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_iwrite_all(
     fh: abi::File,
-    _buf: *const c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _request: *mut abi::Request,
+    buf: *const c_void,
+    count: c_int,
+    datatype: Datatype,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_File_iwrite_all", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_iwrite_all");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::individual::file_iwrite_all(fh, buf, Count::from(count), datatype, Out::new(request))
+    };
+    entry::finish("MPI_File_iwrite_all", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_iwrite_all_c(
     fh: abi::File,
-    _buf: *const c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _request: *mut abi::Request,
+    buf: *const c_void,
+    count: Count,
+    datatype: Datatype,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_File_iwrite_all_c", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_iwrite_all_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::files::individual::file_iwrite_all(fh, buf, count, datatype, Out::new(request)) };
+    entry::finish("MPI_File_iwrite_all_c", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_iwrite_at(
     fh: abi::File,
-    _offset: Offset,
-    _buf: *const c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _request: *mut abi::Request,
+    offset: Offset,
+    buf: *const c_void,
+    count: c_int,
+    datatype: Datatype,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_File_iwrite_at", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_iwrite_at");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::explicit::file_iwrite_at(
+            fh,
+            offset,
+            buf,
+            Count::from(count),
+            datatype,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_File_iwrite_at", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_iwrite_at_c(
     fh: abi::File,
-    _offset: Offset,
-    _buf: *const c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _request: *mut abi::Request,
+    offset: Offset,
+    buf: *const c_void,
+    count: Count,
+    datatype: Datatype,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_File_iwrite_at_c", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_iwrite_at_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::explicit::file_iwrite_at(fh, offset, buf, count, datatype, Out::new(request))
+    };
+    entry::finish("MPI_File_iwrite_at_c", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_iwrite_at_all(
     fh: abi::File,
-    _offset: Offset,
-    _buf: *const c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _request: *mut abi::Request,
+    offset: Offset,
+    buf: *const c_void,
+    count: c_int,
+    datatype: Datatype,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_File_iwrite_at_all", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_iwrite_at_all");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::explicit::file_iwrite_at_all(
+            fh,
+            offset,
+            buf,
+            Count::from(count),
+            datatype,
+            Out::new(request),
+        )
+    };
+    entry::finish("MPI_File_iwrite_at_all", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_iwrite_at_all_c(
     fh: abi::File,
-    _offset: Offset,
-    _buf: *const c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _request: *mut abi::Request,
+    offset: Offset,
+    buf: *const c_void,
+    count: Count,
+    datatype: Datatype,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_File_iwrite_at_all_c", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_iwrite_at_all_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::explicit::file_iwrite_at_all(fh, offset, buf, count, datatype, Out::new(request))
+    };
+    entry::finish("MPI_File_iwrite_at_all_c", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_iwrite_shared(
     fh: abi::File,
-    _buf: *const c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _request: *mut abi::Request,
+    buf: *const c_void,
+    count: c_int,
+    datatype: Datatype,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_File_iwrite_shared", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_iwrite_shared");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::shared::file_iwrite_shared(fh, buf, Count::from(count), datatype, Out::new(request))
+    };
+    entry::finish("MPI_File_iwrite_shared", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_iwrite_shared_c(
     fh: abi::File,
-    _buf: *const c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _request: *mut abi::Request,
+    buf: *const c_void,
+    count: Count,
+    datatype: Datatype,
+    request: *mut abi::Request,
 ) -> c_int {
-    entry::unsupported("MPI_File_iwrite_shared_c", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_iwrite_shared_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::files::shared::file_iwrite_shared(fh, buf, count, datatype, Out::new(request)) };
+    entry::finish("MPI_File_iwrite_shared_c", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_open(
-    _comm: abi::Comm,
-    _filename: *const c_char,
-    _amode: c_int,
-    _info: abi::Info,
-    _fh: *mut abi::File,
+    comm: abi::Comm,
+    filename: *const c_char,
+    amode: c_int,
+    info: abi::Info,
+    fh: *mut abi::File,
 ) -> c_int {
-    entry::unsupported("MPI_File_open", || Object::File(weft_base::constants::MPI_FILE_NULL))
+    let _errno = entry::begin(&"MPI_File_open");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::files::opening::file_open(comm, In::new(filename), amode, info, Out::new(fh)) };
+    entry::finish("MPI_File_open", result, || Object::File(weft_base::constants::MPI_FILE_NULL))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_File_preallocate(fh: abi::File, _size: Offset) -> c_int {
-    entry::unsupported("MPI_File_preallocate", || Object::File(fh))
+unsafe extern "C" fn PMPI_File_preallocate(fh: abi::File, size: Offset) -> c_int {
+    let _errno = entry::begin(&"MPI_File_preallocate");
+    let result = weft_mpi::files::properties::file_preallocate(fh, size);
+    entry::finish("MPI_File_preallocate", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_read(
     fh: abi::File,
-    _buf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _status: *mut Status,
+    buf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_File_read", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_read");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::individual::file_read(fh, buf, Count::from(count), datatype, Out::new(status))
+    };
+    entry::finish("MPI_File_read", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_read_c(
     fh: abi::File,
-    _buf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _status: *mut Status,
+    buf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_File_read_c", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_read_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::files::individual::file_read(fh, buf, count, datatype, Out::new(status)) };
+    entry::finish("MPI_File_read_c", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_read_all(
     fh: abi::File,
-    _buf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _status: *mut Status,
+    buf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_File_read_all", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_read_all");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::individual::file_read_all(fh, buf, Count::from(count), datatype, Out::new(status))
+    };
+    entry::finish("MPI_File_read_all", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_read_all_c(
     fh: abi::File,
-    _buf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _status: *mut Status,
+    buf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_File_read_all_c", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_read_all_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::files::individual::file_read_all(fh, buf, count, datatype, Out::new(status)) };
+    entry::finish("MPI_File_read_all_c", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_read_all_begin(
     fh: abi::File,
-    _buf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
+    buf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_File_read_all_begin", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_read_all_begin");
+    let result = weft_mpi::files::split::file_read_all_begin(fh, buf, Count::from(count), datatype);
+    entry::finish("MPI_File_read_all_begin", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_read_all_begin_c(
     fh: abi::File,
-    _buf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
+    buf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_File_read_all_begin_c", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_read_all_begin_c");
+    let result = weft_mpi::files::split::file_read_all_begin(fh, buf, count, datatype);
+    entry::finish("MPI_File_read_all_begin_c", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_File_read_all_end(fh: abi::File, _buf: *mut c_void, _status: *mut Status) -> c_int {
-    entry::unsupported("MPI_File_read_all_end", || Object::File(fh))
+unsafe extern "C" fn PMPI_File_read_all_end(fh: abi::File, buf: *mut c_void, status: *mut Status) -> c_int {
+    let _errno = entry::begin(&"MPI_File_read_all_end");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::files::split::file_read_all_end(fh, buf, Out::new(status)) };
+    entry::finish("MPI_File_read_all_end", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_read_at(
     fh: abi::File,
-    _offset: Offset,
-    _buf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _status: *mut Status,
+    offset: Offset,
+    buf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_File_read_at", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_read_at");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::explicit::file_read_at(
+            fh,
+            offset,
+            buf,
+            Count::from(count),
+            datatype,
+            Out::new(status),
+        )
+    };
+    entry::finish("MPI_File_read_at", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_read_at_c(
     fh: abi::File,
-    _offset: Offset,
-    _buf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _status: *mut Status,
+    offset: Offset,
+    buf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_File_read_at_c", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_read_at_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::explicit::file_read_at(fh, offset, buf, count, datatype, Out::new(status))
+    };
+    entry::finish("MPI_File_read_at_c", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_read_at_all(
     fh: abi::File,
-    _offset: Offset,
-    _buf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _status: *mut Status,
+    offset: Offset,
+    buf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_File_read_at_all", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_read_at_all");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::explicit::file_read_at_all(
+            fh,
+            offset,
+            buf,
+            Count::from(count),
+            datatype,
+            Out::new(status),
+        )
+    };
+    entry::finish("MPI_File_read_at_all", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_read_at_all_c(
     fh: abi::File,
-    _offset: Offset,
-    _buf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _status: *mut Status,
+    offset: Offset,
+    buf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_File_read_at_all_c", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_read_at_all_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::explicit::file_read_at_all(fh, offset, buf, count, datatype, Out::new(status))
+    };
+    entry::finish("MPI_File_read_at_all_c", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_read_at_all_begin(
     fh: abi::File,
-    _offset: Offset,
-    _buf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
+    offset: Offset,
+    buf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_File_read_at_all_begin", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_read_at_all_begin");
+    let result =
+        weft_mpi::files::split::file_read_at_all_begin(fh, offset, buf, Count::from(count), datatype);
+    entry::finish("MPI_File_read_at_all_begin", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_read_at_all_begin_c(
     fh: abi::File,
-    _offset: Offset,
-    _buf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
+    offset: Offset,
+    buf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_File_read_at_all_begin_c", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_read_at_all_begin_c");
+    let result = weft_mpi::files::split::file_read_at_all_begin(fh, offset, buf, count, datatype);
+    entry::finish("MPI_File_read_at_all_begin_c", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_read_at_all_end(
     fh: abi::File,
-    _buf: *mut c_void,
-    _status: *mut Status,
+    buf: *mut c_void,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_File_read_at_all_end", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_read_at_all_end");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::files::split::file_read_at_all_end(fh, buf, Out::new(status)) };
+    entry::finish("MPI_File_read_at_all_end", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_read_ordered(
     fh: abi::File,
-    _buf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _status: *mut Status,
+    buf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_File_read_ordered", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_read_ordered");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::shared::file_read_ordered(fh, buf, Count::from(count), datatype, Out::new(status))
+    };
+    entry::finish("MPI_File_read_ordered", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_read_ordered_c(
     fh: abi::File,
-    _buf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _status: *mut Status,
+    buf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_File_read_ordered_c", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_read_ordered_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::files::shared::file_read_ordered(fh, buf, count, datatype, Out::new(status)) };
+    entry::finish("MPI_File_read_ordered_c", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_read_ordered_begin(
     fh: abi::File,
-    _buf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
+    buf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_File_read_ordered_begin", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_read_ordered_begin");
+    let result = weft_mpi::files::split::file_read_ordered_begin(fh, buf, Count::from(count), datatype);
+    entry::finish("MPI_File_read_ordered_begin", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_read_ordered_begin_c(
     fh: abi::File,
-    _buf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
+    buf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_File_read_ordered_begin_c", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_read_ordered_begin_c");
+    let result = weft_mpi::files::split::file_read_ordered_begin(fh, buf, count, datatype);
+    entry::finish("MPI_File_read_ordered_begin_c", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_read_ordered_end(
     fh: abi::File,
-    _buf: *mut c_void,
-    _status: *mut Status,
+    buf: *mut c_void,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_File_read_ordered_end", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_read_ordered_end");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::files::split::file_read_ordered_end(fh, buf, Out::new(status)) };
+    entry::finish("MPI_File_read_ordered_end", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_read_shared(
     fh: abi::File,
-    _buf: *mut c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _status: *mut Status,
+    buf: *mut c_void,
+    count: c_int,
+    datatype: Datatype,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_File_read_shared", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_read_shared");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::shared::file_read_shared(fh, buf, Count::from(count), datatype, Out::new(status))
+    };
+    entry::finish("MPI_File_read_shared", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_read_shared_c(
     fh: abi::File,
-    _buf: *mut c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _status: *mut Status,
+    buf: *mut c_void,
+    count: Count,
+    datatype: Datatype,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_File_read_shared_c", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_read_shared_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::files::shared::file_read_shared(fh, buf, count, datatype, Out::new(status)) };
+    entry::finish("MPI_File_read_shared_c", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_File_seek(fh: abi::File, _offset: Offset, _whence: c_int) -> c_int {
-    entry::unsupported("MPI_File_seek", || Object::File(fh))
+unsafe extern "C" fn PMPI_File_seek(fh: abi::File, offset: Offset, whence: c_int) -> c_int {
+    let _errno = entry::begin(&"MPI_File_seek");
+    let result = weft_mpi::files::individual::file_seek(fh, offset, whence);
+    entry::finish("MPI_File_seek", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_File_seek_shared(fh: abi::File, _offset: Offset, _whence: c_int) -> c_int {
-    entry::unsupported("MPI_File_seek_shared", || Object::File(fh))
+unsafe extern "C" fn PMPI_File_seek_shared(fh: abi::File, offset: Offset, whence: c_int) -> c_int {
+    let _errno = entry::begin(&"MPI_File_seek_shared");
+    let result = weft_mpi::files::shared::file_seek_shared(fh, offset, whence);
+    entry::finish("MPI_File_seek_shared", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_File_set_atomicity(fh: abi::File, _flag: c_int) -> c_int {
-    entry::unsupported("MPI_File_set_atomicity", || Object::File(fh))
+unsafe extern "C" fn PMPI_File_set_atomicity(fh: abi::File, flag: c_int) -> c_int {
+    let _errno = entry::begin(&"MPI_File_set_atomicity");
+    let result = weft_mpi::files::consistency::file_set_atomicity(fh, flag);
+    entry::finish("MPI_File_set_atomicity", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_File_set_info(fh: abi::File, _info: abi::Info) -> c_int {
-    entry::unsupported("MPI_File_set_info", || Object::File(fh))
+unsafe extern "C" fn PMPI_File_set_info(fh: abi::File, info: abi::Info) -> c_int {
+    let _errno = entry::begin(&"MPI_File_set_info");
+    let result = weft_mpi::files::properties::file_set_info(fh, info);
+    entry::finish("MPI_File_set_info", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_File_set_size(fh: abi::File, _size: Offset) -> c_int {
-    entry::unsupported("MPI_File_set_size", || Object::File(fh))
+unsafe extern "C" fn PMPI_File_set_size(fh: abi::File, size: Offset) -> c_int {
+    let _errno = entry::begin(&"MPI_File_set_size");
+    let result = weft_mpi::files::properties::file_set_size(fh, size);
+    entry::finish("MPI_File_set_size", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_set_view(
     fh: abi::File,
-    _disp: Offset,
-    _etype: Datatype,
-    _filetype: Datatype,
-    _datarep: *const c_char,
-    _info: abi::Info,
+    disp: Offset,
+    etype: Datatype,
+    filetype: Datatype,
+    datarep: *const c_char,
+    info: abi::Info,
 ) -> c_int {
-    entry::unsupported("MPI_File_set_view", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_set_view");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::files::views::file_set_view(fh, disp, etype, filetype, In::new(datarep), info) };
+    entry::finish_among(
+        "MPI_File_set_view",
+        result,
+        || Object::File(fh),
+        || {
+            [
+                (Subject::Handle(Kind::Datatype), "etype", etype.0 as i64),
+                (Subject::Handle(Kind::Datatype), "filetype", filetype.0 as i64),
+            ]
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_sync(fh: abi::File) -> c_int {
-    entry::unsupported("MPI_File_sync", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_sync");
+    let result = weft_mpi::files::consistency::file_sync(fh);
+    entry::finish("MPI_File_sync", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_write(
     fh: abi::File,
-    _buf: *const c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _status: *mut Status,
+    buf: *const c_void,
+    count: c_int,
+    datatype: Datatype,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_File_write", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_write");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::individual::file_write(fh, buf, Count::from(count), datatype, Out::new(status))
+    };
+    entry::finish("MPI_File_write", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_write_c(
     fh: abi::File,
-    _buf: *const c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _status: *mut Status,
+    buf: *const c_void,
+    count: Count,
+    datatype: Datatype,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_File_write_c", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_write_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::files::individual::file_write(fh, buf, count, datatype, Out::new(status)) };
+    entry::finish("MPI_File_write_c", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_write_all(
     fh: abi::File,
-    _buf: *const c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _status: *mut Status,
+    buf: *const c_void,
+    count: c_int,
+    datatype: Datatype,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_File_write_all", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_write_all");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::individual::file_write_all(fh, buf, Count::from(count), datatype, Out::new(status))
+    };
+    entry::finish("MPI_File_write_all", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_write_all_c(
     fh: abi::File,
-    _buf: *const c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _status: *mut Status,
+    buf: *const c_void,
+    count: Count,
+    datatype: Datatype,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_File_write_all_c", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_write_all_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::files::individual::file_write_all(fh, buf, count, datatype, Out::new(status)) };
+    entry::finish("MPI_File_write_all_c", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_write_all_begin(
     fh: abi::File,
-    _buf: *const c_void,
-    _count: c_int,
-    _datatype: Datatype,
+    buf: *const c_void,
+    count: c_int,
+    datatype: Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_File_write_all_begin", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_write_all_begin");
+    let result = weft_mpi::files::split::file_write_all_begin(fh, buf, Count::from(count), datatype);
+    entry::finish("MPI_File_write_all_begin", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_write_all_begin_c(
     fh: abi::File,
-    _buf: *const c_void,
-    _count: Count,
-    _datatype: Datatype,
+    buf: *const c_void,
+    count: Count,
+    datatype: Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_File_write_all_begin_c", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_write_all_begin_c");
+    let result = weft_mpi::files::split::file_write_all_begin(fh, buf, count, datatype);
+    entry::finish("MPI_File_write_all_begin_c", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_write_all_end(
     fh: abi::File,
-    _buf: *const c_void,
-    _status: *mut Status,
+    buf: *const c_void,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_File_write_all_end", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_write_all_end");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::files::split::file_write_all_end(fh, buf, Out::new(status)) };
+    entry::finish("MPI_File_write_all_end", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_write_at(
     fh: abi::File,
-    _offset: Offset,
-    _buf: *const c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _status: *mut Status,
+    offset: Offset,
+    buf: *const c_void,
+    count: c_int,
+    datatype: Datatype,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_File_write_at", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_write_at");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::explicit::file_write_at(
+            fh,
+            offset,
+            buf,
+            Count::from(count),
+            datatype,
+            Out::new(status),
+        )
+    };
+    entry::finish("MPI_File_write_at", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_write_at_c(
     fh: abi::File,
-    _offset: Offset,
-    _buf: *const c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _status: *mut Status,
+    offset: Offset,
+    buf: *const c_void,
+    count: Count,
+    datatype: Datatype,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_File_write_at_c", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_write_at_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::explicit::file_write_at(fh, offset, buf, count, datatype, Out::new(status))
+    };
+    entry::finish("MPI_File_write_at_c", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_write_at_all(
     fh: abi::File,
-    _offset: Offset,
-    _buf: *const c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _status: *mut Status,
+    offset: Offset,
+    buf: *const c_void,
+    count: c_int,
+    datatype: Datatype,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_File_write_at_all", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_write_at_all");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::explicit::file_write_at_all(
+            fh,
+            offset,
+            buf,
+            Count::from(count),
+            datatype,
+            Out::new(status),
+        )
+    };
+    entry::finish("MPI_File_write_at_all", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_write_at_all_c(
     fh: abi::File,
-    _offset: Offset,
-    _buf: *const c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _status: *mut Status,
+    offset: Offset,
+    buf: *const c_void,
+    count: Count,
+    datatype: Datatype,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_File_write_at_all_c", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_write_at_all_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::explicit::file_write_at_all(fh, offset, buf, count, datatype, Out::new(status))
+    };
+    entry::finish("MPI_File_write_at_all_c", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_write_at_all_begin(
     fh: abi::File,
-    _offset: Offset,
-    _buf: *const c_void,
-    _count: c_int,
-    _datatype: Datatype,
+    offset: Offset,
+    buf: *const c_void,
+    count: c_int,
+    datatype: Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_File_write_at_all_begin", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_write_at_all_begin");
+    let result =
+        weft_mpi::files::split::file_write_at_all_begin(fh, offset, buf, Count::from(count), datatype);
+    entry::finish("MPI_File_write_at_all_begin", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_write_at_all_begin_c(
     fh: abi::File,
-    _offset: Offset,
-    _buf: *const c_void,
-    _count: Count,
-    _datatype: Datatype,
+    offset: Offset,
+    buf: *const c_void,
+    count: Count,
+    datatype: Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_File_write_at_all_begin_c", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_write_at_all_begin_c");
+    let result = weft_mpi::files::split::file_write_at_all_begin(fh, offset, buf, count, datatype);
+    entry::finish("MPI_File_write_at_all_begin_c", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_write_at_all_end(
     fh: abi::File,
-    _buf: *const c_void,
-    _status: *mut Status,
+    buf: *const c_void,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_File_write_at_all_end", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_write_at_all_end");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::files::split::file_write_at_all_end(fh, buf, Out::new(status)) };
+    entry::finish("MPI_File_write_at_all_end", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_write_ordered(
     fh: abi::File,
-    _buf: *const c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _status: *mut Status,
+    buf: *const c_void,
+    count: c_int,
+    datatype: Datatype,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_File_write_ordered", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_write_ordered");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::shared::file_write_ordered(fh, buf, Count::from(count), datatype, Out::new(status))
+    };
+    entry::finish("MPI_File_write_ordered", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_write_ordered_c(
     fh: abi::File,
-    _buf: *const c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _status: *mut Status,
+    buf: *const c_void,
+    count: Count,
+    datatype: Datatype,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_File_write_ordered_c", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_write_ordered_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::files::shared::file_write_ordered(fh, buf, count, datatype, Out::new(status)) };
+    entry::finish("MPI_File_write_ordered_c", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_write_ordered_begin(
     fh: abi::File,
-    _buf: *const c_void,
-    _count: c_int,
-    _datatype: Datatype,
+    buf: *const c_void,
+    count: c_int,
+    datatype: Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_File_write_ordered_begin", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_write_ordered_begin");
+    let result = weft_mpi::files::split::file_write_ordered_begin(fh, buf, Count::from(count), datatype);
+    entry::finish("MPI_File_write_ordered_begin", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_write_ordered_begin_c(
     fh: abi::File,
-    _buf: *const c_void,
-    _count: Count,
-    _datatype: Datatype,
+    buf: *const c_void,
+    count: Count,
+    datatype: Datatype,
 ) -> c_int {
-    entry::unsupported("MPI_File_write_ordered_begin_c", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_write_ordered_begin_c");
+    let result = weft_mpi::files::split::file_write_ordered_begin(fh, buf, count, datatype);
+    entry::finish("MPI_File_write_ordered_begin_c", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_write_ordered_end(
     fh: abi::File,
-    _buf: *const c_void,
-    _status: *mut Status,
+    buf: *const c_void,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_File_write_ordered_end", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_write_ordered_end");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::files::split::file_write_ordered_end(fh, buf, Out::new(status)) };
+    entry::finish("MPI_File_write_ordered_end", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_write_shared(
     fh: abi::File,
-    _buf: *const c_void,
-    _count: c_int,
-    _datatype: Datatype,
-    _status: *mut Status,
+    buf: *const c_void,
+    count: c_int,
+    datatype: Datatype,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_File_write_shared", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_write_shared");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::shared::file_write_shared(fh, buf, Count::from(count), datatype, Out::new(status))
+    };
+    entry::finish("MPI_File_write_shared", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_File_write_shared_c(
     fh: abi::File,
-    _buf: *const c_void,
-    _count: Count,
-    _datatype: Datatype,
-    _status: *mut Status,
+    buf: *const c_void,
+    count: Count,
+    datatype: Datatype,
+    status: *mut Status,
 ) -> c_int {
-    entry::unsupported("MPI_File_write_shared_c", || Object::File(fh))
+    let _errno = entry::begin(&"MPI_File_write_shared_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::files::shared::file_write_shared(fh, buf, count, datatype, Out::new(status)) };
+    entry::finish("MPI_File_write_shared_c", result, || Object::File(fh))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Register_datarep(
-    _datarep: *const c_char,
-    _read_conversion_fn: Callback,
-    _write_conversion_fn: Callback,
-    _dtype_file_extent_fn: Callback,
-    _extra_state: *mut c_void,
+    datarep: *const c_char,
+    read_conversion_fn: Callback,
+    write_conversion_fn: Callback,
+    dtype_file_extent_fn: Callback,
+    extra_state: *mut c_void,
 ) -> c_int {
-    entry::unsupported("MPI_Register_datarep", || Object::File(weft_base::constants::MPI_FILE_NULL))
+    let _errno = entry::begin(&"MPI_Register_datarep");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::representations::register_datarep(
+            In::new(datarep),
+            read_conversion_fn,
+            write_conversion_fn,
+            dtype_file_extent_fn,
+            extra_state,
+        )
+    };
+    entry::finish("MPI_Register_datarep", result, || Object::File(weft_base::constants::MPI_FILE_NULL))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Register_datarep_c(
-    _datarep: *const c_char,
-    _read_conversion_fn: Callback,
-    _write_conversion_fn: Callback,
-    _dtype_file_extent_fn: Callback,
-    _extra_state: *mut c_void,
+    datarep: *const c_char,
+    read_conversion_fn: Callback,
+    write_conversion_fn: Callback,
+    dtype_file_extent_fn: Callback,
+    extra_state: *mut c_void,
 ) -> c_int {
-    entry::unsupported("MPI_Register_datarep_c", || Object::File(weft_base::constants::MPI_FILE_NULL))
+    let _errno = entry::begin(&"MPI_Register_datarep_c");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::files::representations::register_datarep_c(
+            In::new(datarep),
+            read_conversion_fn,
+            write_conversion_fn,
+            dtype_file_extent_fn,
+            extra_state,
+        )
+    };
+    entry::finish("MPI_Register_datarep_c", result, || Object::File(weft_base::constants::MPI_FILE_NULL))
 }
 
 entry::aliases! {

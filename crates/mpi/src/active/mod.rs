@@ -39,7 +39,8 @@ pub use memory::{get, put, rmw};
 pub use messages::send;
 
 /// Who is called with active messages, by number.
-pub(crate) const SERVICES: &[&dyn weft_am::Service] = &[&remote::Remote, &weft_rma::OneSided];
+pub(crate) const SERVICES: &[&dyn weft_am::Service] =
+    &[&remote::Remote, &weft_rma::OneSided, &weft_io::SharedPointers];
 /// How many handlers a context may have.
 const HANDLERS: usize = 256;
 /// The longest header of a message.

@@ -150,6 +150,7 @@ fn upper(process: &Process, kind: u32, index: usize) -> Option<u32> {
     const MESSAGE: u32 = Kind::Message as u32;
     const SESSION: u32 = Kind::Session as u32;
     const WIN: u32 = Kind::Win as u32;
+    const FILE: u32 = Kind::File as u32;
     match kind {
         COMM => process.communicators.upper(index),
         DATATYPE => process.datatypes.upper(index),
@@ -160,6 +161,7 @@ fn upper(process: &Process, kind: u32, index: usize) -> Option<u32> {
         MESSAGE => process.messages.get()?.matched.upper(index),
         SESSION => process.sessions.upper(index),
         WIN => process.windows.upper(index),
+        FILE => process.files.upper(index),
         _ => None,
     }
 }

@@ -94,7 +94,7 @@ pub fn type_get_contents(
 }
 
 /// Returns the handle of a predefined type, or a new handle for a derived one.
-fn handle_of(process: &Process, datatype: &Datatype) -> abi::Datatype {
+pub(crate) fn handle_of(process: &Process, datatype: &Datatype) -> abi::Datatype {
     if let Some(named) = datatype.named_handle() {
         return named;
     }

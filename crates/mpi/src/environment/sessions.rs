@@ -110,6 +110,11 @@ impl Process {
                 let _ = self.remove_window(abi::Win(handle));
             }
         }
+        for (handle, file) in self.files.live() {
+            if file.group.origin() == origin {
+                let _ = self.files.remove(handle);
+            }
+        }
         for (handle, group) in self.groups.live() {
             if group.origin() == origin {
                 let _ = self.groups.remove(handle);

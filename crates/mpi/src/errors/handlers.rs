@@ -9,7 +9,6 @@ use crate::process::host;
 use crate::process::{Process, Ref};
 use core::ffi::c_int;
 use weft_base::constants::*;
-use weft_base::handle::Kind;
 use weft_base::{Out, Result, abi};
 use weft_sync::Lock;
 
@@ -55,11 +54,10 @@ impl Destination {
                 found.map(|c| Self::communicator(&c).titled(failures::title(&c)))
             }
             Object::Session(handle) => Self::session(process, handle),
-            // There are no files yet.
-            Object::File(_) => {
-                let handler = process.default_file_handler.lock().clone();
-                Some(Self::new(handler, MPI_FILE_NULL.0))
-            }
+            Object::File(handle) => Some(match process.file(handle) {
+                Ok(file) => Self::new(file.error_handler.lock().clone(), handle.0).titled(file.title.clone()),
+                Err(_) => Self::new(process.default_file_handler.lock().clone(), MPI_FILE_NULL.0),
+            }),
             Object::Group(handle) => {
                 let group = process.groups.get(handle.0).ok();
                 group.and_then(|group| Self::session(process, abi::Session(group.origin())))
@@ -180,12 +178,16 @@ pub fn file_create_errhandler(function: abi::Callback, errhandler: Out<abi::Errh
     handling::create(function, errhandler, HandlerKind::File)
 }
 
-/// Checks that `file` is `MPI_FILE_NULL`, which stands for the default: there are no other files yet.
-fn file_handler(process: &Process, file: abi::File) -> Result<&Lock<ErrorHandler>> {
+/// Does something with the handler of a file, or, for `MPI_FILE_NULL`, with that of files opened later.
+fn with_file_handler<T>(
+    process: &Process,
+    file: abi::File,
+    then: impl FnOnce(&Lock<ErrorHandler>) -> Result<T>,
+) -> Result<T> {
     if file == MPI_FILE_NULL {
-        return Ok(&process.default_file_handler);
+        return then(&process.default_file_handler);
     }
-    Err(Kind::File.refuse(file.0, process.world_rank, false))
+    then(&process.file(file)?.error_handler)
 }
 
 /// `MPI_File_set_errhandler`: `MPI_FILE_NULL` stands for the default of files opened later.
@@ -194,7 +196,7 @@ fn file_handler(process: &Process, file: abi::File) -> Result<&Lock<ErrorHandler
 /// `MPI_ERR_FILE`, `MPI_ERR_ERRHANDLER`
 pub fn file_set_errhandler(file: abi::File, errhandler: abi::Errhandler) -> Result {
     let process = Process::current()?;
-    set(process, file_handler(process, file)?, errhandler, HandlerKind::File)
+    with_file_handler(process, file, |slot| set(process, slot, errhandler, HandlerKind::File))
 }
 
 /// `MPI_File_get_errhandler`
@@ -204,7 +206,8 @@ pub fn file_set_errhandler(file: abi::File, errhandler: abi::Errhandler) -> Resu
 pub fn file_get_errhandler(file: abi::File, errhandler: Out<abi::Errhandler>) -> Result {
     check::output(errhandler, "errhandler")?;
     let process = Process::current()?;
-    handling::give(&file_handler(process, file)?.lock().clone(), errhandler);
+    let found = with_file_handler(process, file, |slot| Ok(slot.lock().clone()))?;
+    handling::give(&found, errhandler);
     Ok(())
 }
 
@@ -213,7 +216,7 @@ pub fn file_get_errhandler(file: abi::File, errhandler: Out<abi::Errhandler>) ->
 /// # Errors
 /// `MPI_ERR_FILE`; the code itself is raised on the file.
 pub fn file_call_errhandler(fh: abi::File, errorcode: c_int) -> Result {
-    file_handler(Process::current()?, fh)?;
+    with_file_handler(Process::current()?, fh, |_| Ok(()))?;
     handling::call("MPI_File_call_errhandler", Object::File(fh), errorcode);
     Ok(())
 }

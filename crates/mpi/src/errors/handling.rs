@@ -103,7 +103,8 @@ impl ErrorHandler {
 #[cold]
 pub fn raise(call: &'static str, object: Object, error: Error) -> c_int {
     let process = Process::any();
-    let object = error.comm.map_or(object, Object::Communicator);
+    let request = error.file.map(Object::File).or(error.comm.map(Object::Communicator));
+    let object = request.unwrap_or(object);
     let destination = Destination::of(process, object);
     let story = failures::story(process, call, destination.title.as_deref(), &error);
     process.failures.record(error.class, story.clone());

@@ -286,6 +286,11 @@ impl Data<'_> {
         }
     }
 
+    /// Returns the datatype.
+    pub fn datatype(&self) -> &Datatype {
+        &self.datatype
+    }
+
     /// Returns the buffer for one-sided operations.
     #[inline]
     pub fn rma(&self) -> weft_rma::Data<'_> {

@@ -189,7 +189,8 @@ impl Statuses {
         let (_, comm, ref first) = failures[0];
         let class = first.class;
         let text = format!("{}; MPI_ERROR in each status says how its operation ended", tell(&failures));
-        Error::new(MPI_ERR_IN_STATUS, text).on(comm).in_status(class)
+        let error = Error::new(MPI_ERR_IN_STATUS, text).on(comm).in_status(class);
+        if let Some(file) = first.file { error.of_file(file) } else { error }
     }
 }
 

@@ -97,6 +97,16 @@ impl Predefined {
     }
 }
 
+/// What everybody may know of a file; the rest is the business of [`crate::files`].
+pub(crate) struct KeptFile {
+    pub error_handler: Lock<ErrorHandler>,
+    /// Its ranks.
+    pub group: Group,
+    /// What reports call it.
+    pub title: String,
+    pub state: Arc<dyn core::any::Any + Send + Sync>,
+}
+
 /// One rank's state. Lives for ever once created: a thread may be in the library while the rank ends.
 pub struct Process {
     /// The rank's number in the job.
@@ -157,6 +167,10 @@ pub struct Process {
     /// Windows.
     pub windows: Table<Window>,
     recent_windows: Recent<Window>,
+    /// Files.
+    pub(crate) files: Table<KeptFile>,
+    /// Representations of data in files that the program has defined.
+    pub(crate) representations: Lock<Vec<Arc<dyn weft_io::Conversion>>>,
     /// Error classes, codes and strings the user added.
     pub error_codes: ErrorCodes,
     /// The latest errors, for `MPI_Error_string`.
@@ -206,6 +220,8 @@ impl Process {
             active: OnceLock::new(),
             windows: Table::new(Kind::Win, world_rank),
             recent_windows: Recent::default(),
+            files: Table::new(Kind::File, world_rank),
+            representations: Lock::default(),
             error_codes: ErrorCodes::default(),
             failures: Failures::default(),
             callers: Callers::default(),
@@ -356,6 +372,14 @@ impl Process {
     #[inline]
     pub fn window(&self, handle: abi::Win) -> Result<Ref<'_, Window>> {
         self.recent(&self.recent_windows, &self.windows, handle.0)
+    }
+
+    /// Returns a file by handle.
+    ///
+    /// # Errors
+    /// `MPI_ERR_FILE`
+    pub(crate) fn file(&self, handle: abi::File) -> Result<Arc<KeptFile>> {
+        self.files.get(handle.0)
     }
 
     /// Takes a window out of the table. What the rank's own thread remembers of it goes, too: its memory is not to stay.

@@ -10,7 +10,7 @@ use weft_base::table::Table;
 use weft_datatype::Datatype;
 use weft_op::Op;
 
-/// Reports the communicators, windows and groups that come from a session, or from the world model (0), and were never freed.
+/// Reports the communicators, windows, files and groups that come from a session, or from the world model (0), and were never freed.
 pub(crate) fn report_derived(process: &Process, origin: usize) {
     if is_checking() {
         let rank = process.world_rank;
@@ -25,6 +25,7 @@ pub(crate) fn report_derived(process: &Process, origin: usize) {
             Finding::new(rank, "a communicator was never freed").on(name).call("created", site).report();
         }
         table(rank, &process.windows, |_, window| window.group.origin() == origin);
+        table(rank, &process.files, |_, file| file.group.origin() == origin);
         table(rank, &process.groups, |_, group| group.origin() == origin);
     }
 }
