@@ -19,16 +19,16 @@ const BRIEF: u64 = 32 << 10;
 
 /// An operation on a file, which needs nothing but a thread.
 pub struct Access {
-    opened: Arc<Opened>,
-    view: Arc<View>,
-    direction: Direction,
-    memory: Memory,
+    pub(crate) opened: Arc<Opened>,
+    pub(crate) view: Arc<View>,
+    pub(crate) direction: Direction,
+    pub(crate) memory: Memory,
     /// Where in the view's data it begins, and how many bytes it has in the file.
-    position: u64,
-    bytes: u64,
+    pub(crate) position: u64,
+    pub(crate) bytes: u64,
     /// The file's bytes that it touches.
-    range: (u64, u64),
-    is_atomic: bool,
+    pub(crate) range: (u64, u64),
+    pub(crate) is_atomic: bool,
 }
 
 impl Access {

@@ -4,7 +4,8 @@
 //!
 //! - [`View`]: the data of a file that a rank sees, as pieces of the file. `in_file`: what a datatype becomes in a file of another
 //!   [`Representation`].
-//! - [`Memory`]: the program's data. `transfer`: moves it between memory and pieces of a file. [`Access`]: one operation, whole.
+//! - [`Memory`]: the program's data. `transfer`: moves it between memory and pieces of a file. [`Access`]: one operation, whole;
+//!   `together`: those of all ranks of a process.
 //! - [`Opened`]: a file as the ranks of a process share it, by one descriptor. `ranges`: who has which bytes of it in atomic mode.
 //! - `pool`: the threads that wait for the file system, so that no rank's core does.
 //! - [`Pointer`]: a shared file pointer, a word in one process, which others ask by active messages ([`SharedPointers`]).
@@ -21,6 +22,7 @@ mod pointer;
 mod pool;
 mod ranges;
 mod representation;
+mod together;
 mod transfer;
 mod view;
 

@@ -174,7 +174,13 @@ unsafe fn block(
     Ok(done)
 }
 
-/// Moves bytes that lie one behind the other.
+/// Moves bytes that lie one behind the other on both sides. Returns how many there were.
+pub(crate) fn at(opened: &Opened, direction: Direction, bytes: &mut [u8], offset: u64) -> Result<u64> {
+    // SAFETY: the slice is valid for reads and writes.
+    unsafe { whole(opened, direction, bytes.as_mut_ptr(), offset, bytes.len() as u64) }
+}
+
+/// Moves bytes that lie one behind the other in memory.
 pub(crate) fn bytes(
     opened: &Opened,
     view: &View,

@@ -28,6 +28,8 @@ pub struct View {
     extent: u64,
     first: u64,
     runs: Box<[Run]>,
+    /// Whether runs of what is only read overlap.
+    overlaps: bool,
 }
 
 #[cold]
@@ -67,6 +69,7 @@ impl View {
             extent: u64::try_from(in_file.extent()).unwrap_or(0),
             first: 0,
             runs: Box::default(),
+            overlaps: false,
         };
         view.find_runs(&in_file, is_writable)?;
         Ok(view)
@@ -105,6 +108,9 @@ impl View {
         if let Some(what) = wrong {
             return Err(refused(what));
         }
+        let meets = |pair: &[Run]| pair[1].offset < pair[0].offset + pair[0].length;
+        let length = runs.last().map_or(0, |last| last.offset + last.length);
+        self.overlaps = runs.windows(2).any(meets) || length > self.extent;
         self.first = first.unwrap_or(0) as u64;
         self.runs = runs.into();
         Ok(())
@@ -144,6 +150,11 @@ impl View {
     /// Returns how far behind the last byte of an operation's data its other bytes may lie: runs of what is only read may overlap.
     pub(crate) fn overhang(&self) -> u64 {
         self.runs.iter().map(|run| run.length - 1).max().unwrap_or(0)
+    }
+
+    /// Tells whether it has bytes of the file several times, as what is only read may.
+    pub(crate) fn overlaps(&self) -> bool {
+        self.overlaps
     }
 
     /// Returns how many bytes of data lie before a position of the file.

@@ -1,6 +1,6 @@
 //! Operations at offsets that the program gives, in etypes of the view.
 //!
-//! The collective ones are independent operations: nothing of the standard makes ranks wait for each other.
+//! The blocking collective ones are merged among the ranks of a process; the others are independent operations.
 
 use crate::files::call::{Buffer, Call, request_output};
 use core::ffi::c_void;
@@ -40,8 +40,8 @@ pub fn file_read_at_all(
 ) -> Result {
     let call = Call::new(fh)?;
     call.no_split()?;
-    let access = call.at(Direction::Read, offset, Buffer { address: buf, count, datatype })?;
-    call.run(access, status)
+    let access = call.at(Direction::Read, offset, Buffer { address: buf, count, datatype });
+    call.run_all(access, status)
 }
 
 /// `MPI_File_iread_at`
@@ -114,8 +114,8 @@ pub fn file_write_at_all(
 ) -> Result {
     let call = Call::new(fh)?;
     call.no_split()?;
-    let access = call.at(Direction::Write, offset, Buffer { address: buf, count, datatype })?;
-    call.run(access, status)
+    let access = call.at(Direction::Write, offset, Buffer { address: buf, count, datatype });
+    call.run_all(access, status)
 }
 
 /// `MPI_File_iwrite_at`

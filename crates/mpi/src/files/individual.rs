@@ -39,8 +39,8 @@ pub fn file_read_all(
 ) -> Result {
     let call = Call::new(fh)?;
     call.no_split()?;
-    let access = call.here(Direction::Read, Buffer { address: buf, count, datatype })?;
-    call.run(access, status)
+    let access = call.here(Direction::Read, Buffer { address: buf, count, datatype });
+    call.run_all(access, status)
 }
 
 /// `MPI_File_iread`
@@ -109,8 +109,8 @@ pub fn file_write_all(
 ) -> Result {
     let call = Call::new(fh)?;
     call.no_split()?;
-    let access = call.here(Direction::Write, Buffer { address: buf, count, datatype })?;
-    call.run(access, status)
+    let access = call.here(Direction::Write, Buffer { address: buf, count, datatype });
+    call.run_all(access, status)
 }
 
 /// `MPI_File_iwrite`
