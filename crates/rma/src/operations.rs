@@ -160,7 +160,7 @@ impl Window {
         let elements = Elements::of(place.datatype);
         // SAFETY: both have as many bytes as the target; the data there is in memory that its rank exposes.
         unsafe {
-            let mut combination = Combination::new(op, elements, stripes, from, to);
+            let mut combination = Combination::new(op, elements, stripes, from, to, place.bytes());
             weft_datatype::for_each_run(place.datatype, place.count, |offset, bytes| {
                 combination.run(at.wrapping_offset(offset as isize), bytes);
             });

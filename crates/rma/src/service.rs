@@ -115,7 +115,7 @@ impl Asked {
         let stripes = self.stripes()?;
         // SAFETY: input and result are as long as the piece, and the rank exposes so much memory there.
         unsafe {
-            let mut combination = Combination::new(op, elements, stripes, rest.as_ptr(), result);
+            let mut combination = Combination::new(op, elements, stripes, rest.as_ptr(), result, piece.bytes);
             piece.for_each(|address, length| combination.run(address as *mut u8, length));
         }
         if name != 0 {

@@ -117,7 +117,7 @@ fn runs_may_end_within_a_pair() {
     // SAFETY: input and result have the six bytes of the element.
     unsafe {
         let mut combination =
-            Combination::new(op, Elements::of(pair), &stripes, input.as_ptr(), former.as_mut_ptr());
+            Combination::new(op, Elements::of(pair), &stripes, input.as_ptr(), former.as_mut_ptr(), 6);
         combination.run(memory.as_mut_ptr(), 2);
         assert_eq!(memory[0], 5, "half of an element has come");
         combination.run(memory.as_mut_ptr().add(4), 4);
@@ -142,7 +142,7 @@ fn what_is_replaced_may_be_of_several_types() {
     unsafe {
         let base = memory.as_mut_ptr().cast::<u8>();
         let mut combination =
-            Combination::new(op, Elements::of(&mixed), &stripes, input.as_ptr(), core::ptr::null_mut());
+            Combination::new(op, Elements::of(&mixed), &stripes, input.as_ptr(), core::ptr::null_mut(), 40);
         weft_datatype::for_each_run(&mixed, 2, |offset, bytes| {
             combination.run(base.offset(offset as isize), bytes)
         });

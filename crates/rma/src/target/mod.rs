@@ -1,7 +1,9 @@
 //! What an operation does at its target, whoever carries it out: the origin's thread where it sees the target's memory, or who
 //! handles a message from another process.
 //!
-//! An accumulate function is atomic for each element of a predefined datatype, not for all together. Elements of 1, 2, 4 and 8
+//! An accumulate function is atomic for each element of a predefined datatype. A short one is so as a whole, too, towards others of
+//! several elements: the standard does not promise that, but programs count on it that put structures as bytes (`MPI_REPLACE`) and
+//! get them so (`MPI_NO_OP`), because other libraries hold a lock meanwhile. Elements of 1, 2, 4 and 8
 //! bytes at addresses that are multiples of them take the processor's atomic instructions (`words`); all others, a lock chosen by
 //! the address (`stripes`). Which of both depends on size and address alone, so that different operations on an element exclude
 //! each other.
@@ -19,9 +21,13 @@ use core::mem::MaybeUninit;
 use weft_base::constants::MPI_DATATYPE_NULL;
 use weft_datatype::{Basic, Datatype};
 use weft_op::Op;
+use weft_sync::ProcessGuard;
 
 /// Which elements the data of an operation is made of.
 pub struct Elements<'a>(Sequence<'a>);
+
+/// How many bytes a short operation has at most.
+const SHORT: u64 = 1 << 10;
 
 /// In the code of elements: pairs without a name.
 const PAIR: u32 = 1 << 31;
@@ -144,10 +150,12 @@ pub struct Combination<'a> {
     result: *mut u8,
     /// Where the element begins of which this many bytes have come in runs.
     begun: (*mut u8, u64),
+    /// Held if the operation is short and has several elements.
+    _several: Option<ProcessGuard<'a>>,
 }
 
 impl<'a> Combination<'a> {
-    /// Begins one. `input` has the packed elements, `result` has room for as many, or is null.
+    /// Begins one of so many bytes. `input` has the packed elements, `result` has room for as many, or is null.
     ///
     /// # Safety
     /// `input` is valid for reads unless the operation is `MPI_NO_OP`, `result` is null or valid for writes, for as many bytes as
@@ -158,8 +166,11 @@ impl<'a> Combination<'a> {
         stripes: &'a Stripes,
         input: *const u8,
         result: *mut u8,
+        bytes: u64,
     ) -> Self {
-        Self { op, elements, stripes, input, result, begun: (core::ptr::null_mut(), 0) }
+        let has_several = bytes > elements.next().0.datatype().size();
+        let several = (has_several && bytes <= SHORT).then(|| stripes.lock_several());
+        Self { op, elements, stripes, input, result, begun: (core::ptr::null_mut(), 0), _several: several }
     }
 
     /// Combines the elements of the target's next run of bytes.
@@ -320,7 +331,7 @@ unsafe fn fetch_under_lock(
             weft_datatype::pack(input, 1, ty, 0, value.place(), ty.size());
         }
         let elements = Elements(Sequence::Same(basic));
-        Combination::new(op, elements, stripes, value.place(), former.place()).combine_one(ty, at);
+        Combination::new(op, elements, stripes, value.place(), former.place(), ty.size()).combine_one(ty, at);
         weft_datatype::unpack(result, 1, ty, 0, former.place(), ty.size());
     }
 }

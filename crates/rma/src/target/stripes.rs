@@ -8,7 +8,10 @@ const STRIPES: usize = 16;
 /// The locks of one rank's part of a window. They may lie in memory that processes share.
 #[derive(Default)]
 #[repr(C)]
-pub struct Stripes([ProcessLock; STRIPES]);
+pub struct Stripes {
+    elements: [ProcessLock; STRIPES],
+    several: ProcessLock,
+}
 
 impl Stripes {
     /// Locks the element at an address against others that do the same. Hold it for a few instructions only.
@@ -16,6 +19,11 @@ impl Stripes {
         // Neighbouring elements of 16 bytes have different locks, and so have the same elements of neighbouring lines of a page.
         // Where a page lies differs between processes, and where an element lies in its page does not.
         let address = address as usize;
-        self.0[(address >> 4 ^ address >> 8) % STRIPES].lock()
+        self.elements[(address >> 4 ^ address >> 8) % STRIPES].lock()
+    }
+
+    /// Locks against others that change or read several elements. Who holds this lock may lock an element, not the other way round.
+    pub(super) fn lock_several(&self) -> ProcessGuard<'_> {
+        self.several.lock()
     }
 }
