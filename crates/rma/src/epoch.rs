@@ -4,7 +4,6 @@
 //! ranks, or with a lock on all. A fence opens an epoch only for those who then use it: until then anything else may begin.
 //! Whether it is in an exposure epoch, which a post has begun, is another matter.
 
-use std::collections::HashMap;
 use weft_base::constants::MPI_ERR_RMA_SYNC;
 use weft_base::{Error, Result};
 
@@ -29,15 +28,35 @@ enum Access {
     /// Of a group's ranks, ascending.
     Started(Vec<u32>),
     /// By locks on these ranks.
-    Locks(HashMap<u32, Held>),
+    Locks(Locks),
     /// By a lock on all.
     LockAll(Held),
+}
+
+/// Which ranks are locked, and how; ascending.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Locks(Vec<(u32, Held)>);
+
+impl Locks {
+    fn find(&self, target: u32) -> core::result::Result<usize, usize> {
+        self.0.binary_search_by_key(&target, |lock| lock.0)
+    }
+
+    fn has(&self, target: u32) -> bool {
+        self.find(target).is_ok()
+    }
+
+    fn has_exclusive(&self) -> bool {
+        self.0.iter().any(|lock| lock.1 == Held::Exclusive)
+    }
 }
 
 /// The epochs of one rank and window.
 #[derive(Clone, Default, Debug)]
 pub struct Epochs {
     access: Access,
+    /// Room of former locks.
+    room: Locks,
     /// To how many origins memory is exposed by a post.
     exposed: Option<u64>,
 }
@@ -82,8 +101,7 @@ impl Epochs {
             Access::Fence { .. } => "between two fences of win".into(),
             Access::Started(_) => "in an access epoch of win that MPI_Win_start has begun".into(),
             Access::Locks(held) => {
-                let mut ranks: Vec<_> = held.keys().copied().collect();
-                ranks.sort_unstable();
+                let ranks: Vec<_> = held.0.iter().map(|lock| lock.0).collect();
                 match &ranks[..] {
                     [one] => format!("in an access epoch of win that MPI_Win_lock has begun for rank {one}"),
                     many => format!("in access epochs of win that MPI_Win_lock has begun for ranks {many:?}"),
@@ -103,7 +121,10 @@ impl Epochs {
         match &self.access {
             Access::Fence { used: true } => Summary::Fence,
             Access::LockAll(_) => Summary::LockAll,
-            Access::Locks(held) if held.len() == 1 => Summary::Lock(*held.keys().next().expect("one lock")),
+            Access::Locks(held) => match held.0[..] {
+                [(only, _)] => Summary::Lock(only),
+                _ => Summary::Unclear,
+            },
             _ => Summary::Unclear,
         }
     }
@@ -115,7 +136,7 @@ impl Epochs {
     pub fn access(&mut self, target: u32, has_request: bool) -> Result {
         match &mut self.access {
             Access::LockAll(_) => Ok(()),
-            Access::Locks(held) if held.contains_key(&target) => Ok(()),
+            Access::Locks(held) if held.has(target) => Ok(()),
             Access::Fence { used } if !has_request => {
                 *used = true;
                 Ok(())
@@ -224,9 +245,9 @@ impl Epochs {
     /// `MPI_ERR_RMA_SYNC`
     pub fn lock(&mut self, target: u32, held: Held) -> Result<bool> {
         if let Access::Locks(locks) = &mut self.access {
-            let is_first = held == Held::Exclusive && !locks.values().any(|&held| held == Held::Exclusive);
-            if let std::collections::hash_map::Entry::Vacant(entry) = locks.entry(target) {
-                entry.insert(held);
+            let is_first = held == Held::Exclusive && !locks.has_exclusive();
+            if let Err(place) = locks.find(target) {
+                locks.0.insert(place, (target, held));
                 return Ok(is_first);
             }
             return Err(wrong(format!(
@@ -234,7 +255,9 @@ impl Epochs {
             )));
         }
         self.idle("MPI_Win_lock")?;
-        self.access = Access::Locks(HashMap::from([(target, held)]));
+        let mut locks = core::mem::take(&mut self.room);
+        locks.0.push((target, held));
+        self.access = Access::Locks(locks);
         Ok(held == Held::Exclusive)
     }
 
@@ -246,11 +269,13 @@ impl Epochs {
         let Access::Locks(locks) = &mut self.access else {
             return Err(self.refuse(&format!("a lock on rank {target} by MPI_Win_lock")));
         };
-        let Some(held) = locks.remove(&target) else {
+        let Ok(place) = locks.find(target) else {
             return Err(self.refuse(&format!("a lock on rank {target} by MPI_Win_lock")));
         };
-        let is_last = held == Held::Exclusive && !locks.values().any(|&held| held == Held::Exclusive);
-        if locks.is_empty() {
+        let (_, held) = locks.0.remove(place);
+        let is_last = held == Held::Exclusive && !locks.has_exclusive();
+        if locks.0.is_empty() {
+            self.room = core::mem::take(locks);
             self.access = Access::None;
         }
         Ok((held, is_last))
@@ -287,7 +312,7 @@ impl Epochs {
     pub fn flush(&self, target: Option<u32>) -> Result {
         match (&self.access, target) {
             (Access::LockAll(_), _) | (Access::Locks(_), None) => Ok(()),
-            (Access::Locks(held), Some(target)) if held.contains_key(&target) => Ok(()),
+            (Access::Locks(held), Some(target)) if held.has(target) => Ok(()),
             (_, Some(target)) => {
                 Err(self.refuse(&format!("a lock on rank {target} (MPI_Win_lock or MPI_Win_lock_all)")))
             }

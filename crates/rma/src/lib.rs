@@ -5,6 +5,7 @@
 //!
 //! - [`Window`]: a rank's view of a window. `synchronisation` and `operations` are what it does; `place` says where an
 //!   operation's data lies, and that it lies within what the target exposes.
+//! - `plain`: the shortest way of the commonest operations.
 //! - [`target`]: what an operation does at its target, whoever carries it out. Element by element and atomic.
 //! - `waiting`: what reports say of a rank that waits for ever.
 //! - [`Shared`]: what the ranks of a process share of a window.
@@ -32,6 +33,7 @@ mod mapped;
 mod operations;
 mod pieces;
 mod place;
+mod plain;
 mod service;
 mod shared;
 mod synchronisation;
@@ -43,6 +45,7 @@ mod window;
 pub use epoch::Held;
 pub use mapped::Mapped;
 pub use place::{Data, Place};
+pub use plain::SHORT;
 pub use service::OneSided;
 pub use shared::{Segment, Shared};
 pub use waiting::Holder;

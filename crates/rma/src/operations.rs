@@ -50,7 +50,7 @@ impl Window {
     }
 
     #[inline]
-    fn note_write(&self) {
+    pub(crate) fn note_write(&self) {
         if !self.has_written.load(Ordering::Relaxed) {
             self.has_written.store(true, Ordering::Relaxed);
         }
@@ -58,7 +58,7 @@ impl Window {
 
     /// Notes the change of an element. An instruction that changes memory is ordered with all around it on x86-64.
     #[inline]
-    fn note_element(&self, by_instruction: bool) {
+    pub(crate) fn note_element(&self, by_instruction: bool) {
         if !by_instruction || cfg!(not(target_arch = "x86_64")) {
             self.note_write();
         }

@@ -9,7 +9,7 @@ use weft_base::abi::{self, Aint, Count};
 use weft_base::constants::*;
 use weft_base::{Error, Named, Result};
 use weft_datatype::Datatype;
-use weft_rma::Place;
+use weft_rma::{Place, SHORT};
 
 /// Who calls, and the window.
 pub(super) struct Call {
@@ -35,6 +35,24 @@ impl Call {
             _ if rank == MPI_PROC_NULL => Ok(None),
             _ => Err(bad_rank(name, rank, self.window.group.size())),
         }
+    }
+
+    /// Returns the rank and the bytes of a short operation whose sides are so many elements of one predefined datatype without
+    /// gaps: then nothing has to be looked at but where the bytes lie.
+    #[inline(always)]
+    pub fn plain(
+        &self,
+        address: *const c_void,
+        (count, target_count): (Count, Count),
+        (datatype, target_datatype): (abi::Datatype, abi::Datatype),
+        rank: c_int,
+    ) -> Option<(u32, u64)> {
+        let is_same = count == target_count && datatype.0 == target_datatype.0 && !address.is_null();
+        let rank = u32::try_from(rank).ok().filter(|&rank| is_same && rank < self.window.group.size())?;
+        let datatype = Datatype::predefined(datatype).filter(|datatype| datatype.is_dense())?;
+        let count = u64::try_from(count).ok().filter(|count| (1..=SHORT).contains(count))?;
+        let bytes = count * datatype.size();
+        (bytes <= SHORT).then_some((rank, bytes))
     }
 
     /// Checks a buffer of the origin.

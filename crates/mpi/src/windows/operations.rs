@@ -8,7 +8,7 @@ use core::ffi::{c_int, c_void};
 use weft_base::abi::{self, Aint, Count};
 use weft_base::constants::*;
 use weft_base::{Error, Result};
-use weft_datatype::{Class, Datatype};
+use weft_datatype::{Basic, Class, Datatype};
 use weft_op::Op;
 use weft_rma::{Data, Place};
 
@@ -28,6 +28,13 @@ pub fn put(
     win: abi::Win,
 ) -> Result {
     let call = Call::new(win)?;
+    let (counts, datatypes) = ((origin_count, target_count), (origin_datatype, target_datatype));
+    if let Some((rank, bytes)) = call.plain(origin_addr, counts, datatypes, target_rank) {
+        // SAFETY: the caller of `MPI_Put` promises what it puts until the operation is complete.
+        if unsafe { call.window.rma.put_plain(rank, target_disp as i64, origin_addr.cast(), bytes) } {
+            return Ok(());
+        }
+    }
     let origin = call.buffer(origin_addr, origin_count, origin_datatype, &ORIGIN)?;
     let remote = call.remote(target_disp, target_count, target_datatype)?;
     put_checked(&call, &origin.rma(), &remote, target_rank, false)
@@ -65,6 +72,13 @@ pub fn get(
     win: abi::Win,
 ) -> Result {
     let call = Call::new(win)?;
+    let (counts, datatypes) = ((origin_count, target_count), (origin_datatype, target_datatype));
+    if let Some((rank, bytes)) = call.plain(origin_addr, counts, datatypes, target_rank) {
+        // SAFETY: the caller of `MPI_Get` promises the space for what it gets until the operation is complete.
+        if unsafe { call.window.rma.get_plain(rank, target_disp as i64, origin_addr.cast(), bytes) } {
+            return Ok(());
+        }
+    }
     let origin = call.buffer(origin_addr, origin_count, origin_datatype, &ORIGIN)?;
     let remote = call.remote(target_disp, target_count, target_datatype)?;
     get_checked(&call, &origin.rma(), &remote, target_rank, false)
@@ -102,10 +116,28 @@ pub fn accumulate(
     win: abi::Win,
 ) -> Result {
     let call = Call::new(win)?;
+    let (counts, datatypes) = ((origin_count, target_count), (origin_datatype, target_datatype));
+    if origin_count == 1
+        && let Some((rank, _)) = call.plain(origin_addr, counts, datatypes, target_rank)
+        && let Some((basic, op)) = predefined(origin_datatype, op)
+        && !op.is_no_op()
+    {
+        let (place, from, nowhere) = ((rank, target_disp as i64), origin_addr.cast(), core::ptr::null_mut());
+        // SAFETY: the caller of `MPI_Accumulate` promises its element until the operation is complete.
+        if unsafe { call.window.rma.accumulate_plain(place, from, nowhere, basic, op) } {
+            return Ok(());
+        }
+    }
     let origin = call.buffer(origin_addr, origin_count, origin_datatype, &ORIGIN)?;
     let remote = call.remote(target_disp, target_count, target_datatype)?;
     let op = call.process.operation(op)?;
     accumulate_checked(&call, &origin.rma(), &remote, target_rank, &op, false)
+}
+
+/// Returns a predefined datatype's element and a predefined operation.
+#[inline(always)]
+fn predefined(datatype: abi::Datatype, op: abi::Op) -> Option<(Basic, &'static Op)> {
+    Some((Datatype::predefined(datatype)?.as_predefined()?, Op::predefined(op)?))
 }
 
 /// Accumulates, after the arguments of both sides were looked at by themselves.
@@ -205,6 +237,16 @@ pub fn fetch_and_op(
     win: abi::Win,
 ) -> Result {
     let call = Call::new(win)?;
+    if let Some((rank, _)) = call.plain(result_addr, (1, 1), (datatype, datatype), target_rank)
+        && let Some((basic, op)) = predefined(datatype, op)
+        && (op.is_no_op() || !origin_addr.is_null())
+    {
+        let (place, from, to) = ((rank, target_disp as i64), origin_addr.cast(), result_addr.cast());
+        // SAFETY: the caller of `MPI_Fetch_and_op` promises an element at either address until the operation is complete.
+        if unsafe { call.window.rma.accumulate_plain(place, from, to, basic, op) } {
+            return Ok(());
+        }
+    }
     let handle = datatype;
     let datatype = call.process.datatype(handle)?;
     let op = call.process.operation(op)?;

@@ -20,7 +20,7 @@ pub use stripes::Stripes;
 use core::mem::MaybeUninit;
 use weft_base::constants::MPI_DATATYPE_NULL;
 use weft_datatype::{Basic, Datatype};
-use weft_op::Op;
+use weft_op::{Element, Op};
 use weft_sync::ProcessGuard;
 
 /// Which elements the data of an operation is made of.
@@ -310,6 +310,26 @@ pub unsafe fn fetch_and_op(
             }
         }
     }
+}
+
+/// Combines one element of `size` bytes with that at `at`, if the processor has an instruction for it; returns whether it has.
+///
+/// # Safety
+/// As [`fetch_and_op`]; `result` may be null.
+#[inline(always)]
+pub(crate) unsafe fn one_word(
+    element: Element,
+    size: u64,
+    at: *mut u8,
+    input: *const u8,
+    result: *mut u8,
+) -> bool {
+    let is_word = words::are_words(at, size);
+    if is_word {
+        // SAFETY: the caller's promise.
+        unsafe { words::combine(element, size, at, input, result, 1) };
+    }
+    is_word
 }
 
 /// # Safety
