@@ -30,7 +30,7 @@ pub fn put(
     let call = Call::new(win)?;
     let (counts, datatypes) = ((origin_count, target_count), (origin_datatype, target_datatype));
     if let Some((rank, bytes)) = call.plain(origin_addr, counts, datatypes, target_rank) {
-        // SAFETY: the caller of `MPI_Put` promises what it puts until the operation is complete.
+        // SAFETY: the bytes of the origin's side are what it puts, which the caller of `MPI_Put` promises.
         if unsafe { call.window.rma.put_plain(rank, target_disp as i64, origin_addr.cast(), bytes) } {
             return Ok(());
         }
@@ -74,7 +74,7 @@ pub fn get(
     let call = Call::new(win)?;
     let (counts, datatypes) = ((origin_count, target_count), (origin_datatype, target_datatype));
     if let Some((rank, bytes)) = call.plain(origin_addr, counts, datatypes, target_rank) {
-        // SAFETY: the caller of `MPI_Get` promises the space for what it gets until the operation is complete.
+        // SAFETY: the bytes of the origin's side are the space for what it gets, which the caller of `MPI_Get` promises.
         if unsafe { call.window.rma.get_plain(rank, target_disp as i64, origin_addr.cast(), bytes) } {
             return Ok(());
         }
@@ -123,7 +123,7 @@ pub fn accumulate(
         && !op.is_no_op()
     {
         let (place, from, nowhere) = ((rank, target_disp as i64), origin_addr.cast(), core::ptr::null_mut());
-        // SAFETY: the caller of `MPI_Accumulate` promises its element until the operation is complete.
+        // SAFETY: there is one element at the origin, as the caller of `MPI_Accumulate` promises.
         if unsafe { call.window.rma.accumulate_plain(place, from, nowhere, basic, op) } {
             return Ok(());
         }
@@ -242,7 +242,7 @@ pub fn fetch_and_op(
         && (op.is_no_op() || !origin_addr.is_null())
     {
         let (place, from, to) = ((rank, target_disp as i64), origin_addr.cast(), result_addr.cast());
-        // SAFETY: the caller of `MPI_Fetch_and_op` promises an element at either address until the operation is complete.
+        // SAFETY: one element may be read at the origin, and one written where the result goes, says the caller of `MPI_Fetch_and_op`.
         if unsafe { call.window.rma.accumulate_plain(place, from, to, basic, op) } {
             return Ok(());
         }
