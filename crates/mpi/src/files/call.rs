@@ -1,10 +1,10 @@
 //! What all calls on files have in common: the file, checks, and operations on their way.
-#![allow(unsafe_code)] // Describes the program's buffers; looks at operations of other ranks.
+#![allow(unsafe_code)] // Describes the program's buffers.
 
 use crate::arguments::check;
 use crate::files::file::File;
-use crate::files::requests;
-use crate::jobs::nodes;
+use crate::files::merging;
+use crate::files::requests::{self, Form, Where};
 use crate::point_to_point::messages::{Data, store_status};
 use crate::process::Process;
 use core::ffi::c_void;
@@ -13,7 +13,6 @@ use std::sync::atomic::Ordering;
 use weft_base::abi::{self, Count, Offset, Status};
 use weft_base::constants::*;
 use weft_base::{Error, Out, Result};
-use weft_coll::Team;
 use weft_io::{Access, Direction, Memory, View};
 
 /// Who calls, and the file.
@@ -76,7 +75,7 @@ impl Call {
     ///
     /// # Errors
     /// `MPI_ERR_COUNT`, `MPI_ERR_TYPE`, `MPI_ERR_BUFFER`, `MPI_ERR_ACCESS`, `MPI_ERR_READ_ONLY`
-    pub fn memory(&self, direction: Direction, buffer: Buffer) -> Result<Memory> {
+    fn memory(&self, direction: Direction, buffer: Buffer) -> Result<Memory> {
         let Buffer { address, count, datatype } = buffer;
         let names = ["buf", "count"];
         let data = Data::new(self.process, address, count, datatype, names)?;
@@ -95,7 +94,7 @@ impl Call {
     ///
     /// # Errors
     /// As [`Call::memory`]; `MPI_ERR_ARG`, `MPI_ERR_UNSUPPORTED_OPERATION`, and what a representation's functions return.
-    pub fn at(&self, direction: Direction, offset: Offset, buffer: Buffer) -> Result<Access> {
+    fn at(&self, direction: Direction, offset: Offset, buffer: Buffer) -> Result<Access> {
         let memory = self.memory(direction, buffer)?;
         self.any_order()?;
         self.make(direction, &self.file.view(), memory, not_negative(offset)?)
@@ -105,7 +104,7 @@ impl Call {
     ///
     /// # Errors
     /// As [`Call::at`].
-    pub fn here(&self, direction: Direction, buffer: Buffer) -> Result<Access> {
+    fn here(&self, direction: Direction, buffer: Buffer) -> Result<Access> {
         let memory = self.memory(direction, buffer)?;
         self.any_order()?;
         let view = self.file.view();
@@ -118,7 +117,7 @@ impl Call {
     ///
     /// # Errors
     /// As [`Call::memory`].
-    pub fn shared(&self, direction: Direction, buffer: Buffer) -> Result<Access> {
+    fn shared(&self, direction: Direction, buffer: Buffer) -> Result<Access> {
         let memory = self.memory(direction, buffer)?;
         let view = self.file.view();
         let offset = self.file.pointer.add(view.etypes(&memory)?)?;
@@ -129,18 +128,13 @@ impl Call {
     ///
     /// # Errors
     /// As [`Call::memory`]; that of another rank.
-    pub fn ordered(&self, direction: Direction, buffer: Buffer) -> Result<Access> {
+    fn ordered(&self, direction: Direction, buffer: Buffer) -> Result<Access> {
         let view = self.file.view();
         let mine = self.memory(direction, buffer).and_then(|memory| Ok((view.etypes(&memory)?, memory)));
         let team = &self.file.team;
         let count = mine.as_ref().map_or(u64::MAX, |(etypes, _)| *etypes);
-        let mut all = vec![0; 8 * team.size() as usize];
-        team.allgather_bytes(&count.to_ne_bytes(), &mut all)?;
+        let counts = merging::gather(team, [count])?.into_flattened();
         let (_, memory) = mine?;
-        let counts: Vec<u64> = all
-            .chunks_exact(8)
-            .map(|eight| u64::from_ne_bytes(eight.try_into().expect("eight bytes")))
-            .collect();
         if let Some(rank) = counts.iter().position(|&count| count == u64::MAX) {
             let text = format!("rank {rank} of the file's group has passed wrong arguments");
             return Err(Error::new(MPI_ERR_OTHER, text));
@@ -152,110 +146,87 @@ impl Call {
         self.make(direction, &view, memory, first.saturating_add(before))
     }
 
-    /// Carries an operation out.
+    /// Makes an operation of a form; `offset` is of use where the program gives it.
     ///
     /// # Errors
-    /// What became of it.
-    pub fn run(&self, access: Access, status: Out<Status>) -> Result {
-        let bytes = access.carry_out_aside()?;
-        store_status(status, Status::of(bytes, false));
-        Ok(())
-    }
-
-    /// Carries out a collective operation. The ranks of a process merge what they read or write, if that is of use; a rank whose
-    /// arguments are wrong takes part without data.
-    ///
-    /// # Errors
-    /// What became of the operation, also at another rank where they were merged.
-    pub fn run_all(&self, made: Result<Access>, status: Out<Status>) -> Result {
-        let file = &self.file;
-        let is_alone = file.team.size() == 1 || file.is_atomic.load(Ordering::Relaxed);
-        if is_alone || !file.view().representation().is_plain() || nodes::are_apart(&file.group) {
-            return self.run(made?, status);
+    /// As [`Call::memory`]; `MPI_ERR_ARG`, `MPI_ERR_UNSUPPORTED_OPERATION`, and what a representation's functions return.
+    pub fn access(&self, Form(direction, place): Form, offset: Offset, buffer: Buffer) -> Result<Access> {
+        match place {
+            Where::Explicit => self.at(direction, offset, buffer),
+            Where::Individual => self.here(direction, buffer),
+            Where::Shared => self.shared(direction, buffer),
+            Where::Ordered => self.ordered(direction, buffer),
         }
-        let Some(merged) = merge(&file.team, made.as_ref().ok())? else {
-            return self.run(made?, status);
-        };
-        let access = made?;
-        let bytes = merged?.map_or(access.bytes(), |end| access.bytes_until(end));
-        store_status(status, Status::of(bytes, false));
-        Ok(())
     }
 
     /// Begins an operation behind a request.
-    ///
-    /// # Errors
-    /// `MPI_ERR_ARG`
-    pub fn start(&self, access: Access, request: Out<abi::Request>) {
+    fn start(&self, access: Access, request: Out<abi::Request>) {
         let work = requests::start(access, self.handle, weft_sched::current().call());
         let requests = self.process.messages().endpoint.requests();
         request.set(requests.create_work(work, MPI_COMM_SELF, true));
     }
 }
 
-/// Parts of a file that ranks carry out begin at multiples of so many bytes.
-const ALIGNMENT: u64 = 64 << 10;
-
-/// Carries out the operations of all ranks of a team, all of which are in this process, part of the file by part. Returns where the
-/// file has ended, if reading has met its end; nothing if merging is of no use.
+/// Carries out an operation.
 ///
 /// # Errors
-/// `MPI_ERR_OTHER` if the ranks are in different calls. Within: that of any rank.
-fn merge(team: &Team, mine: Option<&Access>) -> Result<Option<Result<Option<u64>>>> {
-    let (start, end) = mine.map_or((0, 0), Access::range);
-    let is_mergeable = mine.is_none_or(Access::is_mergeable);
-    let is_one_piece = mine.is_none_or(Access::is_one_piece);
-    let address = mine.map_or(0, |access| core::ptr::from_ref(access).expose_provenance() as u64);
-    let flags = u64::from(is_mergeable) | u64::from(is_one_piece) << 1;
-    let all = gather(team, [address, start, end, flags])?;
-    if all.iter().any(|told| told[3] & 1 == 0) || all.iter().all(|told| told[3] & 2 != 0) {
-        return Ok(None);
-    }
-    let ranges = || all.iter().filter(|told| told[1] < told[2]);
-    let first = ranges().map(|told| told[1]).min().unwrap_or(0) / ALIGNMENT * ALIGNMENT;
-    let behind = ranges().map(|told| told[2]).max().unwrap_or(0);
-    let (ranks, rank) = (u64::from(team.size()), u64::from(team.rank()));
-    let parts = ranks.min(2 * weft_sched::workers().max(1) as u64);
-    let length = (behind - first).div_ceil(parts).next_multiple_of(ALIGNMENT);
-    // Those who work are far from each other, so that they are on several workers.
-    let part = (0..parts).find(|part| part * ranks / parts == rank);
-    let done = part.map_or(Ok(None), |part| {
-        // SAFETY: each rank's operation lives until all have told what became of their parts, and nobody changes it.
-        let access = |told: &[u64; 4]| unsafe {
-            core::ptr::with_exposed_provenance::<Access>(told[0] as usize).as_ref()
-        };
-        let accesses: Vec<&Access> = all.iter().filter_map(access).collect();
-        let from = first + part * length;
-        Access::carry_out_between(&accesses, from, (from + length).min(behind))
-    });
-    let class = done.as_ref().err().map_or(MPI_SUCCESS, |error| error.class);
-    let over = done.as_ref().ok().copied().flatten().unwrap_or(u64::MAX);
-    let all = gather(team, [class as u64, over])?;
-    if let Err(error) = done {
-        return Ok(Some(Err(error)));
-    }
-    if let Some(rank) = all.iter().position(|told| told[0] as i32 != MPI_SUCCESS) {
-        let text = format!("rank {rank} of the file's group could not do its part of a collective operation");
-        return Ok(Some(Err(Error::new(all[rank][0] as i32, text))));
-    }
-    let over = all.iter().map(|told| told[1]).min().filter(|&over| over != u64::MAX);
-    Ok(Some(Ok(over)))
+/// `MPI_ERR_FILE`, as [`Call::access`], and what became of it.
+pub(super) fn run(fh: abi::File, form: Form, offset: Offset, buffer: Buffer, status: Out<Status>) -> Result {
+    let bytes = Call::new(fh)?.access(form, offset, buffer)?.carry_out_aside()?;
+    store_status(status, Status::of(bytes, false));
+    Ok(())
 }
 
-/// Collects words of all ranks.
-fn gather<const N: usize>(team: &Team, mine: [u64; N]) -> Result<Vec<[u64; N]>> {
-    let mine = mine.map(u64::to_ne_bytes);
-    let mut all = vec![[[0; 8]; N]; team.size() as usize];
-    team.allgather_bytes(mine.as_flattened(), all.as_flattened_mut().as_flattened_mut())?;
-    Ok(all.into_iter().map(|told| told.map(u64::from_ne_bytes)).collect())
-}
-
-/// Checks where a request goes.
+/// Carries out a collective operation. The ranks of a process merge what they read or write, if that is of use; a rank whose
+/// arguments are wrong takes part without data.
 ///
 /// # Errors
-/// `MPI_ERR_ARG`
-pub(super) fn request_output(request: Out<abi::Request>) -> Result {
-    check::output(request, "request")
+/// As [`run`]; `MPI_ERR_OTHER` during a split operation; what became of the operation at another rank where they were merged.
+pub(super) fn run_all(
+    fh: abi::File,
+    form: Form,
+    offset: Offset,
+    buffer: Buffer,
+    status: Out<Status>,
+) -> Result {
+    let call = Call::new(fh)?;
+    call.no_split()?;
+    let bytes = merging::carry_out(&call.file, call.access(form, offset, buffer))?;
+    store_status(status, Status::of(bytes, false));
+    Ok(())
+}
+
+/// Begins an operation behind a request.
+///
+/// # Errors
+/// `MPI_ERR_FILE`, `MPI_ERR_ARG`, as [`Call::access`]
+pub(super) fn start(
+    fh: abi::File,
+    form: Form,
+    offset: Offset,
+    buffer: Buffer,
+    request: Out<abi::Request>,
+) -> Result {
+    check::output(request, "request")?;
+    let call = Call::new(fh)?;
+    call.start(call.access(form, offset, buffer)?, request);
+    Ok(())
+}
+
+/// Begins a collective operation behind a request.
+///
+/// # Errors
+/// As [`start`]; `MPI_ERR_OTHER` during a split operation.
+pub(super) fn start_all(
+    fh: abi::File,
+    form: Form,
+    offset: Offset,
+    buffer: Buffer,
+    request: Out<abi::Request>,
+) -> Result {
+    check::output(request, "request")?;
+    Call::new(fh)?.no_split()?;
+    start(fh, form, offset, buffer, request)
 }
 
 /// Checks an offset.

@@ -2,7 +2,8 @@
 //!
 //! The blocking collective ones are merged among the ranks of a process; the others are independent operations.
 
-use crate::files::call::{Buffer, Call, request_output};
+use crate::files::call::{Buffer, run, run_all, start, start_all};
+use crate::files::requests::{Form, Where};
 use core::ffi::c_void;
 use weft_base::abi::{self, Count, Offset, Status};
 use weft_base::{Out, Result};
@@ -21,9 +22,7 @@ pub fn file_read_at(
     datatype: abi::Datatype,
     status: Out<Status>,
 ) -> Result {
-    let call = Call::new(fh)?;
-    let access = call.at(Direction::Read, offset, Buffer { address: buf, count, datatype })?;
-    call.run(access, status)
+    run(fh, Form(Direction::Read, Where::Explicit), offset, Buffer { address: buf, count, datatype }, status)
 }
 
 /// `MPI_File_read_at_all`
@@ -38,10 +37,13 @@ pub fn file_read_at_all(
     datatype: abi::Datatype,
     status: Out<Status>,
 ) -> Result {
-    let call = Call::new(fh)?;
-    call.no_split()?;
-    let access = call.at(Direction::Read, offset, Buffer { address: buf, count, datatype });
-    call.run_all(access, status)
+    run_all(
+        fh,
+        Form(Direction::Read, Where::Explicit),
+        offset,
+        Buffer { address: buf, count, datatype },
+        status,
+    )
 }
 
 /// `MPI_File_iread_at`
@@ -56,11 +58,13 @@ pub fn file_iread_at(
     datatype: abi::Datatype,
     request: Out<abi::Request>,
 ) -> Result {
-    request_output(request)?;
-    let call = Call::new(fh)?;
-    let access = call.at(Direction::Read, offset, Buffer { address: buf, count, datatype })?;
-    call.start(access, request);
-    Ok(())
+    start(
+        fh,
+        Form(Direction::Read, Where::Explicit),
+        offset,
+        Buffer { address: buf, count, datatype },
+        request,
+    )
 }
 
 /// `MPI_File_iread_at_all`
@@ -75,12 +79,13 @@ pub fn file_iread_at_all(
     datatype: abi::Datatype,
     request: Out<abi::Request>,
 ) -> Result {
-    request_output(request)?;
-    let call = Call::new(fh)?;
-    call.no_split()?;
-    let access = call.at(Direction::Read, offset, Buffer { address: buf, count, datatype })?;
-    call.start(access, request);
-    Ok(())
+    start_all(
+        fh,
+        Form(Direction::Read, Where::Explicit),
+        offset,
+        Buffer { address: buf, count, datatype },
+        request,
+    )
 }
 
 /// `MPI_File_write_at`
@@ -95,9 +100,7 @@ pub fn file_write_at(
     datatype: abi::Datatype,
     status: Out<Status>,
 ) -> Result {
-    let call = Call::new(fh)?;
-    let access = call.at(Direction::Write, offset, Buffer { address: buf, count, datatype })?;
-    call.run(access, status)
+    run(fh, Form(Direction::Write, Where::Explicit), offset, Buffer { address: buf, count, datatype }, status)
 }
 
 /// `MPI_File_write_at_all`
@@ -112,10 +115,13 @@ pub fn file_write_at_all(
     datatype: abi::Datatype,
     status: Out<Status>,
 ) -> Result {
-    let call = Call::new(fh)?;
-    call.no_split()?;
-    let access = call.at(Direction::Write, offset, Buffer { address: buf, count, datatype });
-    call.run_all(access, status)
+    run_all(
+        fh,
+        Form(Direction::Write, Where::Explicit),
+        offset,
+        Buffer { address: buf, count, datatype },
+        status,
+    )
 }
 
 /// `MPI_File_iwrite_at`
@@ -130,11 +136,13 @@ pub fn file_iwrite_at(
     datatype: abi::Datatype,
     request: Out<abi::Request>,
 ) -> Result {
-    request_output(request)?;
-    let call = Call::new(fh)?;
-    let access = call.at(Direction::Write, offset, Buffer { address: buf, count, datatype })?;
-    call.start(access, request);
-    Ok(())
+    start(
+        fh,
+        Form(Direction::Write, Where::Explicit),
+        offset,
+        Buffer { address: buf, count, datatype },
+        request,
+    )
 }
 
 /// `MPI_File_iwrite_at_all`
@@ -149,10 +157,11 @@ pub fn file_iwrite_at_all(
     datatype: abi::Datatype,
     request: Out<abi::Request>,
 ) -> Result {
-    request_output(request)?;
-    let call = Call::new(fh)?;
-    call.no_split()?;
-    let access = call.at(Direction::Write, offset, Buffer { address: buf, count, datatype })?;
-    call.start(access, request);
-    Ok(())
+    start_all(
+        fh,
+        Form(Direction::Write, Where::Explicit),
+        offset,
+        Buffer { address: buf, count, datatype },
+        request,
+    )
 }

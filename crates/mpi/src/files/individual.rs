@@ -1,7 +1,8 @@
 //! Operations at the individual file pointer, which each rank has.
 
 use crate::arguments::check;
-use crate::files::call::{Buffer, Call, request_output};
+use crate::files::call::{Buffer, Call, run, run_all, start, start_all};
+use crate::files::requests::{Form, Where};
 use core::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
 use weft_base::abi::{self, Count, Offset, Status};
@@ -21,9 +22,7 @@ pub fn file_read(
     datatype: abi::Datatype,
     status: Out<Status>,
 ) -> Result {
-    let call = Call::new(fh)?;
-    let access = call.here(Direction::Read, Buffer { address: buf, count, datatype })?;
-    call.run(access, status)
+    run(fh, Form(Direction::Read, Where::Individual), 0, Buffer { address: buf, count, datatype }, status)
 }
 
 /// `MPI_File_read_all`
@@ -37,10 +36,7 @@ pub fn file_read_all(
     datatype: abi::Datatype,
     status: Out<Status>,
 ) -> Result {
-    let call = Call::new(fh)?;
-    call.no_split()?;
-    let access = call.here(Direction::Read, Buffer { address: buf, count, datatype });
-    call.run_all(access, status)
+    run_all(fh, Form(Direction::Read, Where::Individual), 0, Buffer { address: buf, count, datatype }, status)
 }
 
 /// `MPI_File_iread`
@@ -54,11 +50,7 @@ pub fn file_iread(
     datatype: abi::Datatype,
     request: Out<abi::Request>,
 ) -> Result {
-    request_output(request)?;
-    let call = Call::new(fh)?;
-    let access = call.here(Direction::Read, Buffer { address: buf, count, datatype })?;
-    call.start(access, request);
-    Ok(())
+    start(fh, Form(Direction::Read, Where::Individual), 0, Buffer { address: buf, count, datatype }, request)
 }
 
 /// `MPI_File_iread_all`
@@ -72,12 +64,13 @@ pub fn file_iread_all(
     datatype: abi::Datatype,
     request: Out<abi::Request>,
 ) -> Result {
-    request_output(request)?;
-    let call = Call::new(fh)?;
-    call.no_split()?;
-    let access = call.here(Direction::Read, Buffer { address: buf, count, datatype })?;
-    call.start(access, request);
-    Ok(())
+    start_all(
+        fh,
+        Form(Direction::Read, Where::Individual),
+        0,
+        Buffer { address: buf, count, datatype },
+        request,
+    )
 }
 
 /// `MPI_File_write`
@@ -91,9 +84,7 @@ pub fn file_write(
     datatype: abi::Datatype,
     status: Out<Status>,
 ) -> Result {
-    let call = Call::new(fh)?;
-    let access = call.here(Direction::Write, Buffer { address: buf, count, datatype })?;
-    call.run(access, status)
+    run(fh, Form(Direction::Write, Where::Individual), 0, Buffer { address: buf, count, datatype }, status)
 }
 
 /// `MPI_File_write_all`
@@ -107,10 +98,13 @@ pub fn file_write_all(
     datatype: abi::Datatype,
     status: Out<Status>,
 ) -> Result {
-    let call = Call::new(fh)?;
-    call.no_split()?;
-    let access = call.here(Direction::Write, Buffer { address: buf, count, datatype });
-    call.run_all(access, status)
+    run_all(
+        fh,
+        Form(Direction::Write, Where::Individual),
+        0,
+        Buffer { address: buf, count, datatype },
+        status,
+    )
 }
 
 /// `MPI_File_iwrite`
@@ -124,11 +118,7 @@ pub fn file_iwrite(
     datatype: abi::Datatype,
     request: Out<abi::Request>,
 ) -> Result {
-    request_output(request)?;
-    let call = Call::new(fh)?;
-    let access = call.here(Direction::Write, Buffer { address: buf, count, datatype })?;
-    call.start(access, request);
-    Ok(())
+    start(fh, Form(Direction::Write, Where::Individual), 0, Buffer { address: buf, count, datatype }, request)
 }
 
 /// `MPI_File_iwrite_all`
@@ -142,12 +132,13 @@ pub fn file_iwrite_all(
     datatype: abi::Datatype,
     request: Out<abi::Request>,
 ) -> Result {
-    request_output(request)?;
-    let call = Call::new(fh)?;
-    call.no_split()?;
-    let access = call.here(Direction::Write, Buffer { address: buf, count, datatype })?;
-    call.start(access, request);
-    Ok(())
+    start_all(
+        fh,
+        Form(Direction::Write, Where::Individual),
+        0,
+        Buffer { address: buf, count, datatype },
+        request,
+    )
 }
 
 /// Returns where a seek leads, in etypes.

@@ -6,6 +6,7 @@
 //! - `views`: which data of it a rank sees. `representations`: how data is represented there.
 //! - `call`: what all operations have in common. `explicit`, `individual`, `shared`: operations by where they begin. `split`: those
 //!   whose beginning and end are calls of their own. `requests`: operations behind a request.
+//! - `merging`: collective operations of ranks of one process, done together.
 
 mod call;
 pub mod consistency;
@@ -13,6 +14,7 @@ pub mod explicit;
 pub mod file;
 mod hints;
 pub mod individual;
+mod merging;
 pub mod opening;
 pub mod properties;
 pub mod representations;

@@ -28,7 +28,7 @@ impl Operation {
     }
 }
 
-/// Which split operation it is: its beginning and its end must be of the same.
+/// Which operation it is; the beginning and the end of a split one must be of the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Form(pub Direction, pub Where);
 
@@ -37,6 +37,7 @@ pub(super) struct Form(pub Direction, pub Where);
 pub(super) enum Where {
     Explicit,
     Individual,
+    Shared,
     Ordered,
 }
 

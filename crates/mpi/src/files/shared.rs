@@ -1,9 +1,11 @@
 //! Operations at the shared file pointer, which all ranks of a file have together.
 
 use crate::arguments::check;
-use crate::files::call::{Buffer, Call, request_output};
+use crate::files::call::{Buffer, Call, run, run_all, start};
 use crate::files::file::tell;
 use crate::files::individual::target;
+use crate::files::merging::gather;
+use crate::files::requests::{Form, Where};
 use core::ffi::{c_int, c_void};
 use weft_base::abi::{self, Count, Offset, Status};
 use weft_base::constants::*;
@@ -22,9 +24,7 @@ pub fn file_read_shared(
     datatype: abi::Datatype,
     status: Out<Status>,
 ) -> Result {
-    let call = Call::new(fh)?;
-    let access = call.shared(Direction::Read, Buffer { address: buf, count, datatype })?;
-    call.run(access, status)
+    run(fh, Form(Direction::Read, Where::Shared), 0, Buffer { address: buf, count, datatype }, status)
 }
 
 /// `MPI_File_read_ordered`
@@ -38,10 +38,7 @@ pub fn file_read_ordered(
     datatype: abi::Datatype,
     status: Out<Status>,
 ) -> Result {
-    let call = Call::new(fh)?;
-    call.no_split()?;
-    let access = call.ordered(Direction::Read, Buffer { address: buf, count, datatype })?;
-    call.run(access, status)
+    run_all(fh, Form(Direction::Read, Where::Ordered), 0, Buffer { address: buf, count, datatype }, status)
 }
 
 /// `MPI_File_iread_shared`
@@ -55,11 +52,7 @@ pub fn file_iread_shared(
     datatype: abi::Datatype,
     request: Out<abi::Request>,
 ) -> Result {
-    request_output(request)?;
-    let call = Call::new(fh)?;
-    let access = call.shared(Direction::Read, Buffer { address: buf, count, datatype })?;
-    call.start(access, request);
-    Ok(())
+    start(fh, Form(Direction::Read, Where::Shared), 0, Buffer { address: buf, count, datatype }, request)
 }
 
 /// `MPI_File_write_shared`
@@ -73,9 +66,7 @@ pub fn file_write_shared(
     datatype: abi::Datatype,
     status: Out<Status>,
 ) -> Result {
-    let call = Call::new(fh)?;
-    let access = call.shared(Direction::Write, Buffer { address: buf, count, datatype })?;
-    call.run(access, status)
+    run(fh, Form(Direction::Write, Where::Shared), 0, Buffer { address: buf, count, datatype }, status)
 }
 
 /// `MPI_File_write_ordered`
@@ -89,10 +80,7 @@ pub fn file_write_ordered(
     datatype: abi::Datatype,
     status: Out<Status>,
 ) -> Result {
-    let call = Call::new(fh)?;
-    call.no_split()?;
-    let access = call.ordered(Direction::Write, Buffer { address: buf, count, datatype })?;
-    call.run(access, status)
+    run_all(fh, Form(Direction::Write, Where::Ordered), 0, Buffer { address: buf, count, datatype }, status)
 }
 
 /// `MPI_File_iwrite_shared`
@@ -106,11 +94,7 @@ pub fn file_iwrite_shared(
     datatype: abi::Datatype,
     request: Out<abi::Request>,
 ) -> Result {
-    request_output(request)?;
-    let call = Call::new(fh)?;
-    let access = call.shared(Direction::Write, Buffer { address: buf, count, datatype })?;
-    call.start(access, request);
-    Ok(())
+    start(fh, Form(Direction::Write, Where::Shared), 0, Buffer { address: buf, count, datatype }, request)
 }
 
 /// `MPI_File_seek_shared`
@@ -122,11 +106,8 @@ pub fn file_seek_shared(fh: abi::File, offset: Offset, whence: c_int) -> Result 
     call.any_order()?;
     call.no_split()?;
     let file = &call.file;
-    let (mut mine, mut all) = ([0; 12], vec![0; 12 * file.team.size() as usize]);
-    mine[..8].copy_from_slice(&offset.to_ne_bytes());
-    mine[8..].copy_from_slice(&whence.to_ne_bytes());
-    file.team.allgather_bytes(&mine, &mut all)?;
-    if all.chunks_exact(mine.len()).any(|other| other != mine) {
+    let mine = [offset as u64, whence as u64];
+    if gather(&file.team, mine)?.iter().any(|other| *other != mine) {
         let text = format!("offset is {offset} and whence {whence}; other ranks pass others");
         return Err(Error::new(MPI_ERR_NOT_SAME, text));
     }

@@ -7,7 +7,7 @@ use core::ffi::c_void;
 use weft_base::abi::{self, Count, Offset, Status};
 use weft_base::constants::*;
 use weft_base::{Error, Out, Result};
-use weft_io::{Access, Direction};
+use weft_io::Direction;
 use weft_p2p::Work;
 
 impl Call {
@@ -23,30 +23,34 @@ impl Call {
         }
         Ok(())
     }
+}
 
-    fn begin(&self, access: Access, form: Form, buffer: *const c_void) -> Result {
-        let operation = requests::start(access, MPI_FILE_NULL, weft_sched::current().call());
-        *self.file.split.lock() = Some(Begun { form, buffer: buffer as usize, operation });
-        Ok(())
-    }
+fn begin(fh: abi::File, form: Form, offset: Offset, buffer: Buffer) -> Result {
+    let call = Call::new(fh)?;
+    call.no_split()?;
+    let access = call.access(form, offset, buffer)?;
+    let operation = requests::start(access, MPI_FILE_NULL, weft_sched::current().call());
+    *call.file.split.lock() = Some(Begun { form, buffer: buffer.address as usize, operation });
+    Ok(())
+}
 
-    fn end(&self, form: Form, buffer: *const c_void, status: Out<Status>) -> Result {
-        let operation = {
-            let mut split = self.file.split.lock();
-            let Some(begun) = split.as_ref().filter(|begun| begun.form == form) else {
-                let text = "fh has no split collective operation that this call ends";
-                return Err(Error::new(MPI_ERR_OTHER, text));
-            };
-            if begun.buffer != buffer as usize {
-                let text = format!("buf is {buffer:p}; the operation has begun with {:#x}", begun.buffer);
-                return Err(Error::new(MPI_ERR_BUFFER, text));
-            }
-            split.take().expect("looked at above").operation
+fn end(fh: abi::File, form: Form, buffer: *const c_void, status: Out<Status>) -> Result {
+    let call = Call::new(fh)?;
+    let operation = {
+        let mut split = call.file.split.lock();
+        let Some(begun) = split.as_ref().filter(|begun| begun.form == form) else {
+            let text = "fh has no split collective operation that this call ends";
+            return Err(Error::new(MPI_ERR_OTHER, text));
         };
-        operation.wait();
-        store_status(status, Status::of(operation.outcome()?, false));
-        Ok(())
-    }
+        if begun.buffer != buffer as usize {
+            let text = format!("buf is {buffer:p}; the operation has begun with {:#x}", begun.buffer);
+            return Err(Error::new(MPI_ERR_BUFFER, text));
+        }
+        split.take().expect("looked at above").operation
+    };
+    operation.wait();
+    store_status(status, Status::of(operation.outcome()?, false));
+    Ok(())
 }
 
 /// `MPI_File_read_at_all_begin`
@@ -61,10 +65,7 @@ pub fn file_read_at_all_begin(
     count: Count,
     datatype: abi::Datatype,
 ) -> Result {
-    let call = Call::new(fh)?;
-    call.no_split()?;
-    let access = call.at(Direction::Read, offset, Buffer { address: buf, count, datatype })?;
-    call.begin(access, Form(Direction::Read, Where::Explicit), buf)
+    begin(fh, Form(Direction::Read, Where::Explicit), offset, Buffer { address: buf, count, datatype })
 }
 
 /// `MPI_File_read_at_all_end`
@@ -72,7 +73,7 @@ pub fn file_read_at_all_begin(
 /// # Errors
 /// `MPI_ERR_FILE`, `MPI_ERR_OTHER`, `MPI_ERR_BUFFER`; what became of the operation.
 pub fn file_read_at_all_end(fh: abi::File, buf: *mut c_void, status: Out<Status>) -> Result {
-    Call::new(fh)?.end(Form(Direction::Read, Where::Explicit), buf, status)
+    end(fh, Form(Direction::Read, Where::Explicit), buf, status)
 }
 
 /// `MPI_File_read_all_begin`
@@ -80,10 +81,7 @@ pub fn file_read_at_all_end(fh: abi::File, buf: *mut c_void, status: Out<Status>
 /// # Errors
 /// As [`file_read_at_all_begin`].
 pub fn file_read_all_begin(fh: abi::File, buf: *mut c_void, count: Count, datatype: abi::Datatype) -> Result {
-    let call = Call::new(fh)?;
-    call.no_split()?;
-    let access = call.here(Direction::Read, Buffer { address: buf, count, datatype })?;
-    call.begin(access, Form(Direction::Read, Where::Individual), buf)
+    begin(fh, Form(Direction::Read, Where::Individual), 0, Buffer { address: buf, count, datatype })
 }
 
 /// `MPI_File_read_all_end`
@@ -91,7 +89,7 @@ pub fn file_read_all_begin(fh: abi::File, buf: *mut c_void, count: Count, dataty
 /// # Errors
 /// `MPI_ERR_FILE`, `MPI_ERR_OTHER`, `MPI_ERR_BUFFER`; what became of the operation.
 pub fn file_read_all_end(fh: abi::File, buf: *mut c_void, status: Out<Status>) -> Result {
-    Call::new(fh)?.end(Form(Direction::Read, Where::Individual), buf, status)
+    end(fh, Form(Direction::Read, Where::Individual), buf, status)
 }
 
 /// `MPI_File_read_ordered_begin`
@@ -104,10 +102,7 @@ pub fn file_read_ordered_begin(
     count: Count,
     datatype: abi::Datatype,
 ) -> Result {
-    let call = Call::new(fh)?;
-    call.no_split()?;
-    let access = call.ordered(Direction::Read, Buffer { address: buf, count, datatype })?;
-    call.begin(access, Form(Direction::Read, Where::Ordered), buf)
+    begin(fh, Form(Direction::Read, Where::Ordered), 0, Buffer { address: buf, count, datatype })
 }
 
 /// `MPI_File_read_ordered_end`
@@ -115,7 +110,7 @@ pub fn file_read_ordered_begin(
 /// # Errors
 /// `MPI_ERR_FILE`, `MPI_ERR_OTHER`, `MPI_ERR_BUFFER`; what became of the operation.
 pub fn file_read_ordered_end(fh: abi::File, buf: *mut c_void, status: Out<Status>) -> Result {
-    Call::new(fh)?.end(Form(Direction::Read, Where::Ordered), buf, status)
+    end(fh, Form(Direction::Read, Where::Ordered), buf, status)
 }
 
 /// `MPI_File_write_at_all_begin`
@@ -129,10 +124,7 @@ pub fn file_write_at_all_begin(
     count: Count,
     datatype: abi::Datatype,
 ) -> Result {
-    let call = Call::new(fh)?;
-    call.no_split()?;
-    let access = call.at(Direction::Write, offset, Buffer { address: buf, count, datatype })?;
-    call.begin(access, Form(Direction::Write, Where::Explicit), buf)
+    begin(fh, Form(Direction::Write, Where::Explicit), offset, Buffer { address: buf, count, datatype })
 }
 
 /// `MPI_File_write_at_all_end`
@@ -140,7 +132,7 @@ pub fn file_write_at_all_begin(
 /// # Errors
 /// `MPI_ERR_FILE`, `MPI_ERR_OTHER`, `MPI_ERR_BUFFER`; what became of the operation.
 pub fn file_write_at_all_end(fh: abi::File, buf: *const c_void, status: Out<Status>) -> Result {
-    Call::new(fh)?.end(Form(Direction::Write, Where::Explicit), buf, status)
+    end(fh, Form(Direction::Write, Where::Explicit), buf, status)
 }
 
 /// `MPI_File_write_all_begin`
@@ -153,10 +145,7 @@ pub fn file_write_all_begin(
     count: Count,
     datatype: abi::Datatype,
 ) -> Result {
-    let call = Call::new(fh)?;
-    call.no_split()?;
-    let access = call.here(Direction::Write, Buffer { address: buf, count, datatype })?;
-    call.begin(access, Form(Direction::Write, Where::Individual), buf)
+    begin(fh, Form(Direction::Write, Where::Individual), 0, Buffer { address: buf, count, datatype })
 }
 
 /// `MPI_File_write_all_end`
@@ -164,7 +153,7 @@ pub fn file_write_all_begin(
 /// # Errors
 /// `MPI_ERR_FILE`, `MPI_ERR_OTHER`, `MPI_ERR_BUFFER`; what became of the operation.
 pub fn file_write_all_end(fh: abi::File, buf: *const c_void, status: Out<Status>) -> Result {
-    Call::new(fh)?.end(Form(Direction::Write, Where::Individual), buf, status)
+    end(fh, Form(Direction::Write, Where::Individual), buf, status)
 }
 
 /// `MPI_File_write_ordered_begin`
@@ -177,10 +166,7 @@ pub fn file_write_ordered_begin(
     count: Count,
     datatype: abi::Datatype,
 ) -> Result {
-    let call = Call::new(fh)?;
-    call.no_split()?;
-    let access = call.ordered(Direction::Write, Buffer { address: buf, count, datatype })?;
-    call.begin(access, Form(Direction::Write, Where::Ordered), buf)
+    begin(fh, Form(Direction::Write, Where::Ordered), 0, Buffer { address: buf, count, datatype })
 }
 
 /// `MPI_File_write_ordered_end`
@@ -188,5 +174,5 @@ pub fn file_write_ordered_begin(
 /// # Errors
 /// `MPI_ERR_FILE`, `MPI_ERR_OTHER`, `MPI_ERR_BUFFER`; what became of the operation.
 pub fn file_write_ordered_end(fh: abi::File, buf: *const c_void, status: Out<Status>) -> Result {
-    Call::new(fh)?.end(Form(Direction::Write, Where::Ordered), buf, status)
+    end(fh, Form(Direction::Write, Where::Ordered), buf, status)
 }
