@@ -4,6 +4,7 @@
 //! - `arguments`: C arguments, wrapped once (`In`, `Out`, `Counts`). `error`: `Error` and `Result`.
 //! - `handle`, `table`: what is in a handle's bits, and the tables of the objects behind handles.
 //! - `settings`: the table of settings. `collectives`: the table of the collectives' algorithms.
+//! - `tools`: what tools may see: subjects, counters, events.
 //! - `job`: what `mpirun` hands over to a node process, and what a node process reports. `say`: messages to the user.
 //! - `stuck`, `waiting`, `site`, `noted`, `finding`: what reports on ranks that wait, and checking mode, are made of.
 
@@ -24,6 +25,7 @@ pub mod settings;
 pub mod site;
 pub mod stuck;
 pub mod table;
+pub mod tools;
 pub mod waiting;
 
 pub use arguments::{Counts, In, Out};

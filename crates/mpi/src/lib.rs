@@ -21,5 +21,6 @@ pub mod jobs;
 pub mod point_to_point;
 pub mod process;
 pub mod reports;
+pub mod tools;
 pub mod topologies;
 pub mod windows;

@@ -309,8 +309,8 @@ fn argument(parameter: &Parameter, large: bool) -> Result<Argument> {
         "MPI_Count" | "MPI_Offset" => "Count",
         _ => "",
     };
-    let (value, wraps) = if foreign.ends_with("c_void") || foreign == "Callback" || !foreign.starts_with('*')
-    {
+    let plain = matches!(foreign.as_str(), "*mut c_void" | "*const c_void" | "Callback");
+    let (value, wraps) = if plain || !foreign.starts_with('*') {
         let value = match (poly, width) {
             (true, "Int") => format!("Count::from({name})"),
             (true, "Aint") => format!("{name} as Count"),

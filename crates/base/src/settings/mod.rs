@@ -10,6 +10,7 @@ pub use sources::{FILES_HELP, Origin, Refused, Resolved, Source, gather, gather_
 
 use crate::Result;
 use crate::collectives;
+use crate::tools::{Category, watch};
 use std::fmt;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -43,13 +44,25 @@ pub struct Setting {
     pub default: u64,
     /// What it does, in a line.
     pub help: &'static str,
+    /// What it is about.
+    pub category: Category,
+    /// Whether a change takes effect while ranks run: who uses it reads it each time, and each rank may have its own.
+    pub is_live: bool,
     value: AtomicU64,
     text: OnceLock<String>,
 }
 
 impl Setting {
-    const fn new(name: &'static str, kind: Kind, default: u64, help: &'static str) -> Self {
-        Self { name, kind, default, help, value: AtomicU64::new(default), text: OnceLock::new() }
+    const fn new(
+        name: &'static str,
+        category: Category,
+        kind: Kind,
+        default: u64,
+        help: &'static str,
+        is_live: bool,
+    ) -> Self {
+        let value = AtomicU64::new(default);
+        Self { name, kind, default, help, category, is_live, value, text: OnceLock::new() }
     }
 
     /// Returns the value.
@@ -58,7 +71,7 @@ impl Setting {
         self.value.load(Ordering::Relaxed)
     }
 
-    /// Changes the value. Only before the first rank runs: what has read the old one keeps it.
+    /// Changes the value. Only before the first rank runs, unless the setting is live: what has read the old one keeps it.
     pub fn set(&self, value: u64) {
         self.value.store(value, Ordering::Relaxed);
     }
@@ -163,9 +176,11 @@ pub(crate) fn bytes(text: &str) -> Option<u64> {
 }
 
 macro_rules! settings {
-    ($($constant:ident $name:literal $kind:expr, $default:expr, $help:literal;)*) => {
+    ($($constant:ident $name:literal $category:ident $kind:expr, $default:expr, $help:literal $($live:ident)?;)*) => {
         $(#[doc = $help]
-        pub static $constant: Setting = Setting::new($name, $kind, $default, $help);)*
+        pub static $constant: Setting = Setting::new(
+            $name, Category::$category, $kind, $default, $help, !stringify!($($live)?).is_empty(),
+        );)*
         /// All settings, in the order in which they are shown.
         pub static TABLE: &[&Setting] = &[$(&$constant),*];
     };
@@ -176,41 +191,41 @@ const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
 settings! {
-    WORKERS "workers" Kind::Number(0, 65_536), 0, "How many processors run ranks; 0: all that may be used (mpirun --workers)";
-    SCHEDULER "scheduler" Kind::Choice(&["user", "kernel"]), 0, "Who switches between ranks (mpirun --scheduler)";
-    BIND "bind-to" Kind::Choice(&["auto", "core", "none"]), 0, "Bind workers to processors; auto: if the job uses all of them (mpirun --bind-to)";
-    TIMEOUT "timeout" Kind::Number(0, 1_000_000_000), 0, "End a job after so many seconds; 0: never (mpirun --timeout)";
-    STUCK "stuck-ranks" Kind::Choice(&["ignore", "report"]), 1, "What becomes of a job some of whose ranks can never go on: it ends with a report, or they are let be";
-    START_TIMEOUT "start-timeout" Kind::Number(1, 1_000_000_000), 300, "How many seconds a rank that another launcher started waits for it and for the other ranks";
-    CONNECT_TIMEOUT "connect-timeout" Kind::Number(0, 1_000_000_000), 180, "How many seconds MPI_Comm_connect waits to be accepted; 0: for ever (info key timeout)";
-    HEARTBEAT "heartbeat" Kind::Number(1, 1_000_000), 10, "After how many seconds without a sign of life a host counts as lost, and the job with it";
-    LAUNCH_WIDTH "launch-width" Kind::Number(1, 100_000), 32, "How many hosts one host starts; they start the others";
-    STACK "stack" Kind::Bytes(0, 64 * GIB), 0, "The size of a rank's stack; 0: the soft limit of the system (ulimit -s)";
-    CHECK "check" Kind::Choice(&["off", "report", "error"]), 0, "Look for mistakes of the program; error: they fail the job (mpirun --check)";
-    CHECK_SENDS "check-sends" Kind::Choice(&["wait", "buffer"]), 0, "With --check, whether each standard send waits for its receive, or short ones are copied as without";
-    EAGER "eager" Kind::Bytes(0, MIB), 4 * KIB, "The longest message that is copied when no receive is posted for it";
-    UNEXPECTED "unexpected" Kind::Bytes(0, 64 * GIB), 4 * MIB, "How much a rank keeps of messages nobody receives yet, before senders wait";
-    SHARE_FROM "share-from" Kind::Bytes(8 * KIB, 64 * GIB), 48 * KIB, "From which length on sender and receiver copy a message together";
-    RINGS "rings" Kind::Number(0, 16), 16, "How many private rings for short messages may lead to one rank";
-    SPINS "spins" Kind::Number(0, 1_000_000_000), 4000, "How many times a receive looks before it parks, where another processor may help";
-    SPIN_US "spin-us" Kind::Number(0, 1_000_000), 30, "How long other waits spin before they park, in microseconds";
-    POLL_US "poll-us" Kind::Number(0, 1_000_000), 30, "How long a worker without ranks to run looks for some before it sleeps, in microseconds";
-    COLLECTIVE_TABLE "collective-table" Kind::RowsFile, 0, "Which algorithms collectives take: a file as weft tune writes it";
-    COLLECTIVES "collectives" Kind::Rows, 0, "Which algorithms collectives take: rows that go before those of the file and the built-in ones";
-    HOST_COLLECTIVES "host-collectives" Kind::Choice(&["memory", "messages"]), 0, "How blocking collectives go among processes of one host: through memory they share, or by messages as between hosts";
-    NET_INCLUDE "net-include" Kind::Text, 0, "The interfaces between hosts, by name, address or network, divided by commas; all but loopback if none";
-    NET_EXCLUDE "net-exclude" Kind::Text, 0, "The interfaces that are not used between hosts";
-    NET_TIMEOUT "net-timeout" Kind::Number(1, 86_400), 20, "After how many seconds without an answer another host is lost";
-    NET_EAGER "net-eager" Kind::Bytes(KIB, MIB), 64 * KIB, "The longest message between hosts that is copied when it is sent";
-    NET_CONGESTION "net-congestion" Kind::Text, 0, "How connections between hosts avoid congestion, by the kernel's names; if none, as the system does, but not by bbr";
-    NET_THREADS "net-threads" Kind::Number(0, 64), 1, "How many threads wait for other hosts while all ranks compute; 0, and where cores are few: one looks now and then";
-    NET_STRIPES "net-stripes" Kind::Number(0, 8), 0, "Over how many connections a long message to another host goes; 0: over one per interface that leads there";
-    NET_COUNTS "net-counts" Kind::Choice(&["off", "on"]), 0, "Say when the job has ended how many messages its hosts have sent to each other";
-    FILE_THREADS "file-threads" Kind::Number(1, 1024), 8, "How many threads of a process read and write files at most, while ranks run";
-    SIMD "simd" Kind::Choice(&["auto", "baseline", "avx2", "avx512"]), 0, "The vector instructions that reductions use at most, where the processor has them";
-    CC "cc" Kind::Text, 0, "The compiler mpicc calls";
-    CXX "cxx" Kind::Text, 0, "The compiler mpicxx calls";
-    FC "fc" Kind::Text, 0, "The compiler mpifort calls";
+    WORKERS "workers" Ranks Kind::Number(0, 65_536), 0, "How many processors run ranks; 0: all that may be used (mpirun --workers)";
+    SCHEDULER "scheduler" Ranks Kind::Choice(&["user", "kernel"]), 0, "Who switches between ranks (mpirun --scheduler)";
+    BIND "bind-to" Ranks Kind::Choice(&["auto", "core", "none"]), 0, "Bind workers to processors; auto: if the job uses all of them (mpirun --bind-to)";
+    TIMEOUT "timeout" Jobs Kind::Number(0, 1_000_000_000), 0, "End a job after so many seconds; 0: never (mpirun --timeout)";
+    STUCK "stuck-ranks" Jobs Kind::Choice(&["ignore", "report"]), 1, "What becomes of a job some of whose ranks can never go on: it ends with a report, or they are let be";
+    START_TIMEOUT "start-timeout" Jobs Kind::Number(1, 1_000_000_000), 300, "How many seconds a rank that another launcher started waits for it and for the other ranks";
+    CONNECT_TIMEOUT "connect-timeout" Jobs Kind::Number(0, 1_000_000_000), 180, "How many seconds MPI_Comm_connect waits to be accepted; 0: for ever (info key timeout)" live;
+    HEARTBEAT "heartbeat" Jobs Kind::Number(1, 1_000_000), 10, "After how many seconds without a sign of life a host counts as lost, and the job with it";
+    LAUNCH_WIDTH "launch-width" Jobs Kind::Number(1, 100_000), 32, "How many hosts one host starts; they start the others";
+    STACK "stack" Ranks Kind::Bytes(0, 64 * GIB), 0, "The size of a rank's stack; 0: the soft limit of the system (ulimit -s)";
+    CHECK "check" Checking Kind::Choice(&["off", "report", "error"]), 0, "Look for mistakes of the program; error: they fail the job (mpirun --check)";
+    CHECK_SENDS "check-sends" Checking Kind::Choice(&["wait", "buffer"]), 0, "With --check, whether each standard send waits for its receive, or short ones are copied as without";
+    EAGER "eager" Messages Kind::Bytes(0, MIB), 4 * KIB, "The longest message that is copied when no receive is posted for it";
+    UNEXPECTED "unexpected" Messages Kind::Bytes(0, 64 * GIB), 4 * MIB, "How much a rank keeps of messages nobody receives yet, before senders wait";
+    SHARE_FROM "share-from" Messages Kind::Bytes(8 * KIB, 64 * GIB), 48 * KIB, "From which length on sender and receiver copy a message together";
+    RINGS "rings" Messages Kind::Number(0, 16), 16, "How many private rings for short messages may lead to one rank";
+    SPINS "spins" Ranks Kind::Number(0, 1_000_000_000), 4000, "How many times a receive looks before it parks, where another processor may help";
+    SPIN_US "spin-us" Ranks Kind::Number(0, 1_000_000), 30, "How long other waits spin before they park, in microseconds" live;
+    POLL_US "poll-us" Ranks Kind::Number(0, 1_000_000), 30, "How long a worker without ranks to run looks for some before it sleeps, in microseconds" live;
+    COLLECTIVE_TABLE "collective-table" Collectives Kind::RowsFile, 0, "Which algorithms collectives take: a file as weft tune writes it";
+    COLLECTIVES "collectives" Collectives Kind::Rows, 0, "Which algorithms collectives take: rows that go before those of the file and the built-in ones";
+    HOST_COLLECTIVES "host-collectives" Collectives Kind::Choice(&["memory", "messages"]), 0, "How blocking collectives go among processes of one host: through memory they share, or by messages as between hosts";
+    NET_INCLUDE "net-include" Network Kind::Text, 0, "The interfaces between hosts, by name, address or network, divided by commas; all but loopback if none";
+    NET_EXCLUDE "net-exclude" Network Kind::Text, 0, "The interfaces that are not used between hosts";
+    NET_TIMEOUT "net-timeout" Network Kind::Number(1, 86_400), 20, "After how many seconds without an answer another host is lost";
+    NET_EAGER "net-eager" Network Kind::Bytes(KIB, MIB), 64 * KIB, "The longest message between hosts that is copied when it is sent";
+    NET_CONGESTION "net-congestion" Network Kind::Text, 0, "How connections between hosts avoid congestion, by the kernel's names; if none, as the system does, but not by bbr";
+    NET_THREADS "net-threads" Network Kind::Number(0, 64), 1, "How many threads wait for other hosts while all ranks compute; 0, and where cores are few: one looks now and then";
+    NET_STRIPES "net-stripes" Network Kind::Number(0, 8), 0, "Over how many connections a long message to another host goes; 0: over one per interface that leads there";
+    NET_COUNTS "net-counts" Network Kind::Choice(&["off", "on"]), 0, "Say when the job has ended how many messages its hosts have sent to each other";
+    FILE_THREADS "file-threads" Files Kind::Number(1, 1024), 8, "How many threads of a process read and write files at most, while ranks run" live;
+    SIMD "simd" Ranks Kind::Choice(&["auto", "baseline", "avx2", "avx512"]), 0, "The vector instructions that reductions use at most, where the processor has them";
+    CC "cc" Compilers Kind::Text, 0, "The compiler mpicc calls";
+    CXX "cxx" Compilers Kind::Text, 0, "The compiler mpicxx calls";
+    FC "fc" Compilers Kind::Text, 0, "The compiler mpifort calls";
 }
 
 /// Tells whether programs are checked; a rank asks wherever a check may be made.
@@ -240,6 +255,7 @@ pub fn apply(changed: &[(String, String)]) -> Result {
             }
         }
     }
+    watch::set_checking(is_checking());
     Ok(())
 }
 

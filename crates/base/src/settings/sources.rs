@@ -1,6 +1,7 @@
 //! Where the values of settings come from, and what is wrong with them.
 
 use super::{Setting, TABLE, find};
+use crate::tools::watch;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -156,6 +157,7 @@ pub fn gather_alone() -> Vec<Refused> {
             resolved.setting.set_text(&resolved.text);
         }
     }
+    watch::set_checking(super::is_checking());
     refused
 }
 

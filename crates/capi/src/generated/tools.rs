@@ -25,145 +25,237 @@ unsafe extern "C" fn PMPI_Pcontrol(level: c_int) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_T_category_changed(_update_number: *mut c_int) -> c_int {
-    entry::unsupported_tool("MPI_T_category_changed")
+unsafe extern "C" fn PMPI_T_category_changed(update_number: *mut c_int) -> c_int {
+    let _errno = entry::begin(&"MPI_T_category_changed");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::tools::categories::t_category_changed(Out::new(update_number)) };
+    entry::finish_tool("MPI_T_category_changed", result)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_T_category_get_categories(
-    _cat_index: c_int,
-    _len: c_int,
-    _indices: *mut c_int,
+    cat_index: c_int,
+    len: c_int,
+    indices: *mut c_int,
 ) -> c_int {
-    entry::unsupported_tool("MPI_T_category_get_categories")
+    let _errno = entry::begin(&"MPI_T_category_get_categories");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::tools::categories::t_category_get_categories(cat_index, len, Out::new(indices)) };
+    entry::finish_tool("MPI_T_category_get_categories", result)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_T_category_get_cvars(
-    _cat_index: c_int,
-    _len: c_int,
-    _indices: *mut c_int,
-) -> c_int {
-    entry::unsupported_tool("MPI_T_category_get_cvars")
+unsafe extern "C" fn PMPI_T_category_get_cvars(cat_index: c_int, len: c_int, indices: *mut c_int) -> c_int {
+    let _errno = entry::begin(&"MPI_T_category_get_cvars");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::tools::categories::t_category_get_cvars(cat_index, len, Out::new(indices)) };
+    entry::finish_tool("MPI_T_category_get_cvars", result)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_T_category_get_events(
-    _cat_index: c_int,
-    _len: c_int,
-    _indices: *mut c_int,
-) -> c_int {
-    entry::unsupported_tool("MPI_T_category_get_events")
+unsafe extern "C" fn PMPI_T_category_get_events(cat_index: c_int, len: c_int, indices: *mut c_int) -> c_int {
+    let _errno = entry::begin(&"MPI_T_category_get_events");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::tools::categories::t_category_get_events(cat_index, len, Out::new(indices)) };
+    entry::finish_tool("MPI_T_category_get_events", result)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_T_category_get_index(_name: *const c_char, _cat_index: *mut c_int) -> c_int {
-    entry::unsupported_tool("MPI_T_category_get_index")
+unsafe extern "C" fn PMPI_T_category_get_index(name: *const c_char, cat_index: *mut c_int) -> c_int {
+    let _errno = entry::begin(&"MPI_T_category_get_index");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::tools::categories::t_category_get_index(In::new(name), Out::new(cat_index)) };
+    entry::finish_tool("MPI_T_category_get_index", result)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_T_category_get_info(
-    _cat_index: c_int,
-    _name: *mut c_char,
-    _name_len: *mut c_int,
-    _desc: *mut c_char,
-    _desc_len: *mut c_int,
-    _num_cvars: *mut c_int,
-    _num_pvars: *mut c_int,
-    _num_categories: *mut c_int,
+    cat_index: c_int,
+    name: *mut c_char,
+    name_len: *mut c_int,
+    desc: *mut c_char,
+    desc_len: *mut c_int,
+    num_cvars: *mut c_int,
+    num_pvars: *mut c_int,
+    num_categories: *mut c_int,
 ) -> c_int {
-    entry::unsupported_tool("MPI_T_category_get_info")
+    let _errno = entry::begin(&"MPI_T_category_get_info");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::tools::categories::t_category_get_info(
+            cat_index,
+            Out::new(name),
+            Out::new(name_len),
+            Out::new(desc),
+            Out::new(desc_len),
+            Out::new(num_cvars),
+            Out::new(num_pvars),
+            Out::new(num_categories),
+        )
+    };
+    entry::finish_tool("MPI_T_category_get_info", result)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_T_category_get_num(_num_cat: *mut c_int) -> c_int {
-    entry::unsupported_tool("MPI_T_category_get_num")
+unsafe extern "C" fn PMPI_T_category_get_num(num_cat: *mut c_int) -> c_int {
+    let _errno = entry::begin(&"MPI_T_category_get_num");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::tools::categories::t_category_get_num(Out::new(num_cat)) };
+    entry::finish_tool("MPI_T_category_get_num", result)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_T_category_get_num_events(_cat_index: c_int, _num_events: *mut c_int) -> c_int {
-    entry::unsupported_tool("MPI_T_category_get_num_events")
+unsafe extern "C" fn PMPI_T_category_get_num_events(cat_index: c_int, num_events: *mut c_int) -> c_int {
+    let _errno = entry::begin(&"MPI_T_category_get_num_events");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::tools::categories::t_category_get_num_events(cat_index, Out::new(num_events)) };
+    entry::finish_tool("MPI_T_category_get_num_events", result)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_T_category_get_pvars(
-    _cat_index: c_int,
-    _len: c_int,
-    _indices: *mut c_int,
-) -> c_int {
-    entry::unsupported_tool("MPI_T_category_get_pvars")
+unsafe extern "C" fn PMPI_T_category_get_pvars(cat_index: c_int, len: c_int, indices: *mut c_int) -> c_int {
+    let _errno = entry::begin(&"MPI_T_category_get_pvars");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::tools::categories::t_category_get_pvars(cat_index, len, Out::new(indices)) };
+    entry::finish_tool("MPI_T_category_get_pvars", result)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_T_cvar_get_index(_name: *const c_char, _cvar_index: *mut c_int) -> c_int {
-    entry::unsupported_tool("MPI_T_cvar_get_index")
+unsafe extern "C" fn PMPI_T_cvar_get_index(name: *const c_char, cvar_index: *mut c_int) -> c_int {
+    let _errno = entry::begin(&"MPI_T_cvar_get_index");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::tools::control::t_cvar_get_index(In::new(name), Out::new(cvar_index)) };
+    entry::finish_tool("MPI_T_cvar_get_index", result)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_T_cvar_get_info(
-    _cvar_index: c_int,
-    _name: *mut c_char,
-    _name_len: *mut c_int,
-    _verbosity: *mut c_int,
-    _datatype: *mut Datatype,
-    _enumtype: *mut *mut c_void,
-    _desc: *mut c_char,
-    _desc_len: *mut c_int,
-    _bind: *mut c_int,
-    _scope: *mut c_int,
+    cvar_index: c_int,
+    name: *mut c_char,
+    name_len: *mut c_int,
+    verbosity: *mut c_int,
+    datatype: *mut Datatype,
+    enumtype: *mut *mut c_void,
+    desc: *mut c_char,
+    desc_len: *mut c_int,
+    bind: *mut c_int,
+    scope: *mut c_int,
 ) -> c_int {
-    entry::unsupported_tool("MPI_T_cvar_get_info")
+    let _errno = entry::begin(&"MPI_T_cvar_get_info");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::tools::control::t_cvar_get_info(
+            cvar_index,
+            Out::new(name),
+            Out::new(name_len),
+            Out::new(verbosity),
+            Out::new(datatype),
+            Out::new(enumtype),
+            Out::new(desc),
+            Out::new(desc_len),
+            Out::new(bind),
+            Out::new(scope),
+        )
+    };
+    entry::finish_tool("MPI_T_cvar_get_info", result)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_T_cvar_get_num(_num_cvar: *mut c_int) -> c_int {
-    entry::unsupported_tool("MPI_T_cvar_get_num")
+unsafe extern "C" fn PMPI_T_cvar_get_num(num_cvar: *mut c_int) -> c_int {
+    let _errno = entry::begin(&"MPI_T_cvar_get_num");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::tools::control::t_cvar_get_num(Out::new(num_cvar)) };
+    entry::finish_tool("MPI_T_cvar_get_num", result)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_T_cvar_handle_alloc(
-    _cvar_index: c_int,
-    _obj_handle: *mut c_void,
-    _handle: *mut *mut c_void,
-    _count: *mut c_int,
+    cvar_index: c_int,
+    obj_handle: *mut c_void,
+    handle: *mut *mut c_void,
+    count: *mut c_int,
 ) -> c_int {
-    entry::unsupported_tool("MPI_T_cvar_handle_alloc")
+    let _errno = entry::begin(&"MPI_T_cvar_handle_alloc");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::tools::control::t_cvar_handle_alloc(
+            cvar_index,
+            obj_handle,
+            Out::new(handle),
+            Out::new(count),
+        )
+    };
+    entry::finish_tool("MPI_T_cvar_handle_alloc", result)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_T_cvar_handle_free(_handle: *mut *mut c_void) -> c_int {
-    entry::unsupported_tool("MPI_T_cvar_handle_free")
+unsafe extern "C" fn PMPI_T_cvar_handle_free(handle: *mut *mut c_void) -> c_int {
+    let _errno = entry::begin(&"MPI_T_cvar_handle_free");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::tools::control::t_cvar_handle_free(Out::new(handle)) };
+    entry::finish_tool("MPI_T_cvar_handle_free", result)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_T_cvar_read(_handle: *mut c_void, _buf: *mut c_void) -> c_int {
-    entry::unsupported_tool("MPI_T_cvar_read")
+unsafe extern "C" fn PMPI_T_cvar_read(handle: *mut c_void, buf: *mut c_void) -> c_int {
+    let _errno = entry::begin(&"MPI_T_cvar_read");
+    let result = weft_mpi::tools::control::t_cvar_read(handle, buf);
+    entry::finish_tool("MPI_T_cvar_read", result)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_T_cvar_write(_handle: *mut c_void, _buf: *const c_void) -> c_int {
-    entry::unsupported_tool("MPI_T_cvar_write")
+unsafe extern "C" fn PMPI_T_cvar_write(handle: *mut c_void, buf: *const c_void) -> c_int {
+    let _errno = entry::begin(&"MPI_T_cvar_write");
+    let result = weft_mpi::tools::control::t_cvar_write(handle, buf);
+    entry::finish_tool("MPI_T_cvar_write", result)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_T_enum_get_info(
-    _enumtype: *mut c_void,
-    _num: *mut c_int,
-    _name: *mut c_char,
-    _name_len: *mut c_int,
+    enumtype: *mut c_void,
+    num: *mut c_int,
+    name: *mut c_char,
+    name_len: *mut c_int,
 ) -> c_int {
-    entry::unsupported_tool("MPI_T_enum_get_info")
+    let _errno = entry::begin(&"MPI_T_enum_get_info");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::tools::enumerations::t_enum_get_info(
+            enumtype,
+            Out::new(num),
+            Out::new(name),
+            Out::new(name_len),
+        )
+    };
+    entry::finish_tool("MPI_T_enum_get_info", result)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_T_enum_get_item(
-    _enumtype: *mut c_void,
-    _index: c_int,
-    _value: *mut c_int,
-    _name: *mut c_char,
-    _name_len: *mut c_int,
+    enumtype: *mut c_void,
+    index: c_int,
+    value: *mut c_int,
+    name: *mut c_char,
+    name_len: *mut c_int,
 ) -> c_int {
-    entry::unsupported_tool("MPI_T_enum_get_item")
+    let _errno = entry::begin(&"MPI_T_enum_get_item");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::tools::enumerations::t_enum_get_item(
+            enumtype,
+            index,
+            Out::new(value),
+            Out::new(name),
+            Out::new(name_len),
+        )
+    };
+    entry::finish_tool("MPI_T_enum_get_item", result)
 }
 
 #[unsafe(no_mangle)]
@@ -298,12 +390,17 @@ unsafe extern "C" fn PMPI_T_event_set_dropped_handler(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_T_finalize() -> c_int {
-    entry::unsupported_tool("MPI_T_finalize")
+    let _errno = entry::begin(&"MPI_T_finalize");
+    let result = weft_mpi::tools::interface::t_finalize();
+    entry::finish_tool("MPI_T_finalize", result)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_T_init_thread(_required: c_int, _provided: *mut c_int) -> c_int {
-    entry::unsupported_tool("MPI_T_init_thread")
+unsafe extern "C" fn PMPI_T_init_thread(required: c_int, provided: *mut c_int) -> c_int {
+    let _errno = entry::begin(&"MPI_T_init_thread");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::tools::interface::t_init_thread(required, Out::new(provided)) };
+    entry::finish_tool("MPI_T_init_thread", result)
 }
 
 #[unsafe(no_mangle)]

@@ -177,6 +177,8 @@ pub struct Process {
     pub(crate) failures: Failures,
     /// In checking mode, the threads that are in calls.
     pub(crate) callers: Callers,
+    /// What the tool information interface keeps.
+    pub(crate) tools: OnceLock<Box<dyn core::any::Any + Send + Sync>>,
 }
 
 /// The only rank of a program that runs as a process of its own; threads that belong to no rank belong to it.
@@ -225,6 +227,7 @@ impl Process {
             error_codes: ErrorCodes::default(),
             failures: Failures::default(),
             callers: Callers::default(),
+            tools: OnceLock::new(),
         }));
         main_thread.set_process(world_rank, (process as *const Self).cast_mut().cast());
         process

@@ -1,0 +1,64 @@
+//! What the interface keeps of a rank.
+
+use crate::process::Process;
+use crate::tools::handles::Handles;
+use core::any::Any;
+use core::ffi::c_int;
+use weft_base::constants::*;
+use weft_base::settings::Setting;
+use weft_base::{Error, Result};
+use weft_sync::Lock;
+
+/// A control variable that a tool has a handle of.
+pub(crate) struct ControlHandle(pub &'static Setting);
+
+/// What the interface keeps of a rank.
+pub(crate) struct Tools {
+    /// How often it was initialised and not finalised.
+    pub uses: Lock<u32>,
+    pub controls: Handles<ControlHandle>,
+}
+
+impl Default for Tools {
+    fn default() -> Self {
+        Self { uses: Lock::default(), controls: Handles::new("handle") }
+    }
+}
+
+impl Tools {
+    /// Frees what tools have left when the interface ends.
+    pub fn clear(&self) {
+        self.controls.clear();
+    }
+}
+
+/// Returns what the interface keeps of a rank.
+pub(super) fn of(process: &'static Process) -> &'static Tools {
+    let make = || Box::new(Tools::default()) as Box<dyn Any + Send + Sync>;
+    process.tools.get_or_init(make).downcast_ref().expect("nobody else stores it")
+}
+
+/// Returns the calling thread's rank and what the interface keeps of that, which must be initialised.
+///
+/// # Errors
+/// `MPI_T_ERR_NOT_INITIALIZED`
+pub(super) fn initialized() -> Result<(&'static Process, &'static Tools)> {
+    let process = Process::any();
+    let tools = of(process);
+    if *tools.uses.lock() == 0 {
+        let text = "the tool information interface is not initialised; call MPI_T_init_thread";
+        return Err(Error::new(MPI_T_ERR_NOT_INITIALIZED, text));
+    }
+    Ok((process, tools))
+}
+
+/// Returns an index that a tool gives, if there are so many.
+///
+/// # Errors
+/// `MPI_T_ERR_INVALID_INDEX`
+pub(super) fn index(value: c_int, count: usize, name: &str) -> Result<usize> {
+    usize::try_from(value).ok().filter(|&index| index < count).ok_or_else(|| {
+        let text = format!("{name} is {value}; possible is 0 to {}", count as i64 - 1);
+        Error::new(MPI_T_ERR_INVALID_INDEX, text)
+    })
+}
