@@ -17,6 +17,7 @@
 //! - `idle`: who polls for wake-ups from other processes, and sleeps where those ring.
 //! - `census`: finds that nobody can run. `outside`: which threads sleep in the kernel until another one of the process wakes
 //!   them.
+//! - `told`: what tools count, and are told.
 //! - `errand`: what a thread of a certain rank has to do, such as to call a user's function.
 //!
 //! Built with `--cfg loom` only the protocols are compiled, for the model checker.
@@ -49,6 +50,8 @@ mod pool;
 mod stacks;
 #[cfg(not(loom))]
 mod thread;
+#[cfg(not(loom))]
+mod told;
 #[cfg(not(loom))]
 mod wait_set;
 #[cfg(not(loom))]

@@ -7,6 +7,7 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use weft_base::settings::SPIN_US;
+use weft_base::tools::watch;
 use weft_sync::prefetch;
 use weft_sync::queue::{Chain, Linked, Links};
 use weft_sys::{errno, futex};
@@ -16,6 +17,7 @@ use crate::errand::Errands;
 use crate::foreign::is_crowded;
 use crate::idle;
 use crate::state::{PARKED, ParkState};
+use crate::told;
 use crate::worker::Worker;
 
 /// The rank number of a thread that belongs to no rank.
@@ -138,6 +140,11 @@ impl Thread {
     #[inline]
     pub fn rank(&self) -> u32 {
         self.rank.load(Ordering::Relaxed)
+    }
+
+    /// Returns the rank, if there is one.
+    pub(crate) fn known_rank(&self) -> Option<u32> {
+        Some(self.rank()).filter(|&rank| rank != NO_RANK)
     }
 
     /// Returns what [`Thread::set_process`] stored: the `mpi` layer's state of the rank, or null.
@@ -408,6 +415,7 @@ pub fn park() {
     if me.state.park() {
         match me.worker() {
             Some(worker) => worker.leave(me),
+            None if watch::is_watched() => told::rest(me.known_rank(), &|| me.sleep_while_parked()),
             None => me.sleep_while_parked(),
         }
     }

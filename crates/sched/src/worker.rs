@@ -20,6 +20,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use core::time::Duration;
 
 use weft_base::settings::POLL_US;
+use weft_base::tools::watch;
 use weft_sync::CachePadded;
 use weft_sync::queue::{Chain, RunQueue};
 use weft_sys::{clock, cpu, futex};
@@ -30,6 +31,7 @@ use crate::idle;
 use crate::pool::Pool;
 use crate::ready::{Ready, SLEEPING};
 use crate::thread::{Thread, known};
+use crate::told;
 
 /// How often in a row ranks that poll in vain give way to each other before their worker gives its core away: some tenths
 /// of a millisecond, so that giving it away for nothing does not count. Two workers of 17 ranks that poll through a
@@ -151,6 +153,14 @@ impl Worker {
     /// Leaves the calling rank, which waits or is in a queue, for the next one. Returns when it is resumed.
     #[inline]
     pub(crate) fn leave(&'static self, me: &'static Thread) {
+        if watch::is_watched() {
+            return told::rest(me.known_rank(), &|| self.go(me));
+        }
+        self.go(me);
+    }
+
+    #[inline]
+    fn go(&'static self, me: &'static Thread) {
         match self.ready.pop() {
             Some(next) => self.switch_to(me, next),
             None => self.switch_to_idle(me),
@@ -188,6 +198,9 @@ impl Worker {
     fn count_switch(&'static self, next: &'static Thread) {
         self.count();
         self.running.store(core::ptr::from_ref(next).cast_mut(), Ordering::Relaxed);
+        if watch::is_counting() {
+            told::switch(next.known_rank(), !core::ptr::eq(next.worker_pointer(), self));
+        }
         next.set_worker(self);
     }
 

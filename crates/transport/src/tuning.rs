@@ -32,6 +32,8 @@ pub struct Outbound {
     pub messages: BTreeMap<Channel, u64>,
     /// How many bytes of payload, on all channels.
     pub bytes: u64,
+    /// How many segments the kernel has sent again, where it says so.
+    pub resent: u64,
 }
 
 impl Outbound {
@@ -44,6 +46,7 @@ impl Outbound {
     pub fn add_all(&mut self, other: Self) {
         other.messages.into_iter().for_each(|(channel, messages)| self.add(channel, messages));
         self.bytes += other.bytes;
+        self.resent += other.resent;
     }
 
     /// Returns how many messages were sent on a channel.

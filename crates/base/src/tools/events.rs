@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 
 /// How many words describe an event at most.
-pub const WORDS: usize = 5;
+pub const WORDS: usize = 3;
 
 /// How many events of a rank are kept until they are told.
 pub const ROOM: usize = 1024;
@@ -67,9 +67,8 @@ const MESSAGE: &[Element] = &[
     ("source", "the sender's rank in the communicator"),
     ("tag", "the tag"),
     ("bytes", "the length of the message"),
-    ("context", "a number of the communicator"),
 ];
-const COLLECTIVE: &[Element] = &[("operation", "a number for each kind of operation")];
+const COLLECTIVE: &[Element] = &[("operation", "which one")];
 
 impl Event {
     /// All of them, in the order of their numbers.
@@ -95,17 +94,13 @@ impl Event {
     /// Says what happens, in a line.
     pub const fn help(self) -> &'static str {
         match self {
-            Self::MessageMatched => {
-                "A message for the rank has met its receive: source, tag, bytes, context of the communicator"
-            }
+            Self::MessageMatched => "A message for the rank on the communicator has met its receive",
             Self::MessageUnexpected => {
-                "A message for the rank came before its receive was posted: source, tag, bytes, context of the communicator"
+                "A message for the rank on the communicator came before its receive was posted"
             }
-            Self::CollectiveBegun => "The rank has begun a collective operation on the communicator: which",
-            Self::CollectiveEnded => {
-                "A collective operation of the rank on the communicator has ended: which"
-            }
-            Self::RankParked => "A thread of the rank has parked, and runs again: nanoseconds it was parked",
+            Self::CollectiveBegun => "The rank has begun a collective operation on the communicator",
+            Self::CollectiveEnded => "A collective operation of the rank on the communicator has ended",
+            Self::RankParked => "A thread of the rank was parked, and runs again",
         }
     }
 
@@ -136,9 +131,9 @@ impl Event {
         }
     }
 
-    /// Tells whether it concerns a communicator, which its last word numbers.
+    /// Tells whether it concerns a communicator, whose context is the object then.
     pub const fn is_of_communicator(self) -> bool {
-        matches!(self, Self::CollectiveBegun | Self::CollectiveEnded)
+        !matches!(self, Self::RankParked)
     }
 }
 
@@ -167,8 +162,8 @@ pub enum News {
 struct Listener {
     number: u64,
     event: Event,
-    /// The communicator, if only what concerns one is wanted.
-    communicator: Option<i64>,
+    /// The object, if only what concerns one is wanted.
+    object: Option<u64>,
     dropped: u64,
 }
 
@@ -188,8 +183,8 @@ impl Told {
     }
 
     /// Adds a listener; nobody else has its number.
-    pub fn listen(&self, number: u64, event: Event, communicator: Option<i64>) {
-        self.lock().listeners.push(Listener { number, event, communicator, dropped: 0 });
+    pub fn listen(&self, number: u64, event: Event, object: Option<u64>) {
+        self.lock().listeners.push(Listener { number, event, object, dropped: 0 });
     }
 
     /// Removes a listener, and what it was not told yet.
@@ -200,13 +195,14 @@ impl Told {
     }
 
     /// Keeps what happened for each listener that wants to know.
-    pub(super) fn push(&self, event: Event, words: [i64; WORDS]) {
+    pub(super) fn push(&self, event: Event, object: u64, words: &[i64]) {
         let mut queue = self.lock();
         let Queue { listeners, waiting } = &mut *queue;
         // Under the lock: times are in the order in which listeners are told.
         let time = weft_sys::clock::now_ns();
+        let words = core::array::from_fn(|place| words.get(place).copied().unwrap_or(0));
         for listener in listeners.iter_mut().filter(|listener| listener.event == event) {
-            if listener.communicator.is_some_and(|wanted| wanted != words[WORDS - 1]) {
+            if listener.object.is_some_and(|wanted| wanted != object) {
                 continue;
             }
             if waiting.len() >= ROOM {
@@ -249,14 +245,14 @@ mod tests {
     #[test]
     fn listeners_are_told_what_they_want_in_order() {
         let told = Told::default();
-        told.push(Event::RankParked, [1; WORDS]);
+        told.push(Event::RankParked, 0, &[1]);
         told.listen(7, Event::RankParked, None);
         told.listen(8, Event::CollectiveBegun, Some(3));
-        told.push(Event::RankParked, [2; WORDS]);
-        told.push(Event::CollectiveBegun, [4; WORDS]);
-        told.push(Event::CollectiveBegun, [3; WORDS]);
-        assert_eq!(all(&told), [(7, Some(2), 0), (8, Some(3), 0)]);
-        told.push(Event::RankParked, [5; WORDS]);
+        told.push(Event::RankParked, 0, &[2]);
+        told.push(Event::CollectiveBegun, 4, &[6]);
+        told.push(Event::CollectiveBegun, 3, &[5]);
+        assert_eq!(all(&told), [(7, Some(2), 0), (8, Some(5), 0)]);
+        told.push(Event::RankParked, 0, &[5]);
         told.leave(7);
         assert_eq!(all(&told), []);
     }
@@ -266,10 +262,10 @@ mod tests {
         let told = Told::default();
         told.listen(1, Event::RankParked, None);
         for number in 0..ROOM as i64 + 3 {
-            told.push(Event::RankParked, [number; WORDS]);
+            told.push(Event::RankParked, 0, &[number]);
         }
         told.pop();
-        told.push(Event::RankParked, [-1; WORDS]);
+        told.push(Event::RankParked, 0, &[-1]);
         let rest = all(&told);
         assert_eq!(rest[ROOM - 2..], [(1, Some(ROOM as i64 - 1), 0), (1, None, 3), (1, Some(-1), 0)]);
     }
@@ -279,7 +275,7 @@ mod tests {
         let told = Told::default();
         told.listen(1, Event::RankParked, None);
         for number in 0..ROOM as i64 + 2 {
-            told.push(Event::RankParked, [number; WORDS]);
+            told.push(Event::RankParked, 0, &[number]);
         }
         assert_eq!(all(&told).last(), Some(&(1, None, 2)));
     }

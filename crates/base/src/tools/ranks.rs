@@ -1,7 +1,7 @@
 //! What tools see of each rank of the process, by its number in the job.
 
 use crate::tools::counters::{Cells, Counter};
-use crate::tools::events::{Event, Told, WORDS};
+use crate::tools::events::{Event, Told};
 use std::sync::OnceLock;
 
 /// What tools see of a rank.
@@ -35,12 +35,19 @@ pub fn count(rank: u32, counter: Counter, amount: u64) {
     of(rank).cells.add(counter, amount);
 }
 
+/// Adds to a counter of an object of a rank, as [`count`].
+#[cold]
+#[inline(never)]
+pub fn count_of(rank: u32, counter: Counter, object: u64, amount: u64) {
+    of(rank).cells.add_of(counter, object, amount);
+}
+
 /// Tells a rank's tools what happened. To be called if [`watch`](crate::tools::watch) says that somebody listens; holding locks
 /// is no obstacle.
 #[cold]
 #[inline(never)]
-pub fn tell(rank: u32, event: Event, words: [i64; WORDS]) {
-    of(rank).told.push(event, words);
+pub fn tell(rank: u32, event: Event, object: u64, words: &[i64]) {
+    of(rank).told.push(event, object, words);
 }
 
 #[cfg(test)]

@@ -5,7 +5,11 @@ use crate::tools::events::Event;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-static WORD: AtomicU32 = AtomicU32::new(0);
+/// The word, alone in its cache lines: all read it, and hardly anybody writes it.
+#[repr(align(128))]
+struct Word(AtomicU32);
+
+static WORD: Word = Word(AtomicU32::new(0));
 
 /// Programs are checked.
 const CHECKING: u32 = 1;
@@ -40,7 +44,7 @@ pub fn begin(sight: Sight) {
     let bit = sight.bit();
     let mut lookers = LOOKERS.lock().unwrap_or_else(|e| e.into_inner());
     lookers[bit.trailing_zeros() as usize] += 1;
-    WORD.fetch_or(bit, Ordering::Relaxed);
+    WORD.0.fetch_or(bit, Ordering::Relaxed);
 }
 
 /// Ends what [`begin`] began.
@@ -50,47 +54,47 @@ pub fn end(sight: Sight) {
     let count = &mut lookers[bit.trailing_zeros() as usize];
     *count -= 1;
     if *count == 0 {
-        WORD.fetch_and(!bit, Ordering::Relaxed);
+        WORD.0.fetch_and(!bit, Ordering::Relaxed);
     }
 }
 
 /// Says whether programs are checked; the settings do.
 pub(crate) fn set_checking(is_checking: bool) {
     if is_checking {
-        WORD.fetch_or(CHECKING, Ordering::Relaxed);
+        WORD.0.fetch_or(CHECKING, Ordering::Relaxed);
     } else {
-        WORD.fetch_and(!CHECKING, Ordering::Relaxed);
+        WORD.0.fetch_and(!CHECKING, Ordering::Relaxed);
     }
 }
 
 /// Tells whether a call has more to do at its beginning and end than its work: programs are checked, or somebody looks.
 #[inline(always)]
 pub fn is_attended() -> bool {
-    WORD.load(Ordering::Relaxed) != 0
+    WORD.0.load(Ordering::Relaxed) != 0
 }
 
 /// Tells whether somebody looks at counters or events.
 #[inline(always)]
 pub fn is_watched() -> bool {
-    WORD.load(Ordering::Relaxed) & !CHECKING != 0
+    WORD.0.load(Ordering::Relaxed) & !CHECKING != 0
 }
 
 /// Tells whether counters count.
 #[inline(always)]
 pub fn is_counting() -> bool {
-    WORD.load(Ordering::Relaxed) & COUNTING != 0
+    WORD.0.load(Ordering::Relaxed) & COUNTING != 0
 }
 
 /// Tells whether somebody looks at events of any type.
 #[inline(always)]
 pub fn has_listeners() -> bool {
-    WORD.load(Ordering::Relaxed) >= EVENTS
+    WORD.0.load(Ordering::Relaxed) >= EVENTS
 }
 
 /// Tells whether somebody looks at events of a type.
 #[inline(always)]
 pub fn has_listeners_of(event: Event) -> bool {
-    WORD.load(Ordering::Relaxed) & Sight::Events(event).bit() != 0
+    WORD.0.load(Ordering::Relaxed) & Sight::Events(event).bit() != 0
 }
 
 #[cfg(test)]

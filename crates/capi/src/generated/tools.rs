@@ -405,103 +405,162 @@ unsafe extern "C" fn PMPI_T_init_thread(required: c_int, provided: *mut c_int) -
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_T_pvar_get_index(
-    _name: *const c_char,
-    _var_class: c_int,
-    _pvar_index: *mut c_int,
+    name: *const c_char,
+    var_class: c_int,
+    pvar_index: *mut c_int,
 ) -> c_int {
-    entry::unsupported_tool("MPI_T_pvar_get_index")
+    let _errno = entry::begin(&"MPI_T_pvar_get_index");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::tools::performance::t_pvar_get_index(In::new(name), var_class, Out::new(pvar_index))
+    };
+    entry::finish_tool("MPI_T_pvar_get_index", result)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_T_pvar_get_info(
-    _pvar_index: c_int,
-    _name: *mut c_char,
-    _name_len: *mut c_int,
-    _verbosity: *mut c_int,
-    _var_class: *mut c_int,
-    _datatype: *mut Datatype,
-    _enumtype: *mut *mut c_void,
-    _desc: *mut c_char,
-    _desc_len: *mut c_int,
-    _bind: *mut c_int,
-    _readonly: *mut c_int,
-    _continuous: *mut c_int,
-    _atomic: *mut c_int,
+    pvar_index: c_int,
+    name: *mut c_char,
+    name_len: *mut c_int,
+    verbosity: *mut c_int,
+    var_class: *mut c_int,
+    datatype: *mut Datatype,
+    enumtype: *mut *mut c_void,
+    desc: *mut c_char,
+    desc_len: *mut c_int,
+    bind: *mut c_int,
+    readonly: *mut c_int,
+    continuous: *mut c_int,
+    atomic: *mut c_int,
 ) -> c_int {
-    entry::unsupported_tool("MPI_T_pvar_get_info")
+    let _errno = entry::begin(&"MPI_T_pvar_get_info");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::tools::performance::t_pvar_get_info(
+            pvar_index,
+            Out::new(name),
+            Out::new(name_len),
+            Out::new(verbosity),
+            Out::new(var_class),
+            Out::new(datatype),
+            Out::new(enumtype),
+            Out::new(desc),
+            Out::new(desc_len),
+            Out::new(bind),
+            Out::new(readonly),
+            Out::new(continuous),
+            Out::new(atomic),
+        )
+    };
+    entry::finish_tool("MPI_T_pvar_get_info", result)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_T_pvar_get_num(_num_pvar: *mut c_int) -> c_int {
-    entry::unsupported_tool("MPI_T_pvar_get_num")
+unsafe extern "C" fn PMPI_T_pvar_get_num(num_pvar: *mut c_int) -> c_int {
+    let _errno = entry::begin(&"MPI_T_pvar_get_num");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::tools::performance::t_pvar_get_num(Out::new(num_pvar)) };
+    entry::finish_tool("MPI_T_pvar_get_num", result)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_T_pvar_handle_alloc(
-    _pe_session: *mut c_void,
-    _pvar_index: c_int,
-    _obj_handle: *mut c_void,
-    _handle: *mut *mut c_void,
-    _count: *mut c_int,
+    pe_session: *mut c_void,
+    pvar_index: c_int,
+    obj_handle: *mut c_void,
+    handle: *mut *mut c_void,
+    count: *mut c_int,
 ) -> c_int {
-    entry::unsupported_tool("MPI_T_pvar_handle_alloc")
+    let _errno = entry::begin(&"MPI_T_pvar_handle_alloc");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::tools::performance::t_pvar_handle_alloc(
+            pe_session,
+            pvar_index,
+            obj_handle,
+            Out::new(handle),
+            Out::new(count),
+        )
+    };
+    entry::finish_tool("MPI_T_pvar_handle_alloc", result)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_T_pvar_handle_free(_pe_session: *mut c_void, _handle: *mut *mut c_void) -> c_int {
-    entry::unsupported_tool("MPI_T_pvar_handle_free")
+unsafe extern "C" fn PMPI_T_pvar_handle_free(pe_session: *mut c_void, handle: *mut *mut c_void) -> c_int {
+    let _errno = entry::begin(&"MPI_T_pvar_handle_free");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::tools::performance::t_pvar_handle_free(pe_session, Out::new(handle)) };
+    entry::finish_tool("MPI_T_pvar_handle_free", result)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_T_pvar_read(
-    _pe_session: *mut c_void,
-    _handle: *mut c_void,
-    _buf: *mut c_void,
+    pe_session: *mut c_void,
+    handle: *mut c_void,
+    buf: *mut c_void,
 ) -> c_int {
-    entry::unsupported_tool("MPI_T_pvar_read")
+    let _errno = entry::begin(&"MPI_T_pvar_read");
+    let result = weft_mpi::tools::performance::t_pvar_read(pe_session, handle, buf);
+    entry::finish_tool("MPI_T_pvar_read", result)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_T_pvar_readreset(
-    _pe_session: *mut c_void,
-    _handle: *mut c_void,
-    _buf: *mut c_void,
+    pe_session: *mut c_void,
+    handle: *mut c_void,
+    buf: *mut c_void,
 ) -> c_int {
-    entry::unsupported_tool("MPI_T_pvar_readreset")
+    let _errno = entry::begin(&"MPI_T_pvar_readreset");
+    let result = weft_mpi::tools::performance::t_pvar_readreset(pe_session, handle, buf);
+    entry::finish_tool("MPI_T_pvar_readreset", result)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_T_pvar_reset(_pe_session: *mut c_void, _handle: *mut c_void) -> c_int {
-    entry::unsupported_tool("MPI_T_pvar_reset")
+unsafe extern "C" fn PMPI_T_pvar_reset(pe_session: *mut c_void, handle: *mut c_void) -> c_int {
+    let _errno = entry::begin(&"MPI_T_pvar_reset");
+    let result = weft_mpi::tools::performance::t_pvar_reset(pe_session, handle);
+    entry::finish_tool("MPI_T_pvar_reset", result)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_T_pvar_session_create(_pe_session: *mut *mut c_void) -> c_int {
-    entry::unsupported_tool("MPI_T_pvar_session_create")
+unsafe extern "C" fn PMPI_T_pvar_session_create(pe_session: *mut *mut c_void) -> c_int {
+    let _errno = entry::begin(&"MPI_T_pvar_session_create");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::tools::performance::t_pvar_session_create(Out::new(pe_session)) };
+    entry::finish_tool("MPI_T_pvar_session_create", result)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_T_pvar_session_free(_pe_session: *mut *mut c_void) -> c_int {
-    entry::unsupported_tool("MPI_T_pvar_session_free")
+unsafe extern "C" fn PMPI_T_pvar_session_free(pe_session: *mut *mut c_void) -> c_int {
+    let _errno = entry::begin(&"MPI_T_pvar_session_free");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::tools::performance::t_pvar_session_free(Out::new(pe_session)) };
+    entry::finish_tool("MPI_T_pvar_session_free", result)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_T_pvar_start(_pe_session: *mut c_void, _handle: *mut c_void) -> c_int {
-    entry::unsupported_tool("MPI_T_pvar_start")
+unsafe extern "C" fn PMPI_T_pvar_start(pe_session: *mut c_void, handle: *mut c_void) -> c_int {
+    let _errno = entry::begin(&"MPI_T_pvar_start");
+    let result = weft_mpi::tools::performance::t_pvar_start(pe_session, handle);
+    entry::finish_tool("MPI_T_pvar_start", result)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_T_pvar_stop(_pe_session: *mut c_void, _handle: *mut c_void) -> c_int {
-    entry::unsupported_tool("MPI_T_pvar_stop")
+unsafe extern "C" fn PMPI_T_pvar_stop(pe_session: *mut c_void, handle: *mut c_void) -> c_int {
+    let _errno = entry::begin(&"MPI_T_pvar_stop");
+    let result = weft_mpi::tools::performance::t_pvar_stop(pe_session, handle);
+    entry::finish_tool("MPI_T_pvar_stop", result)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_T_pvar_write(
-    _pe_session: *mut c_void,
-    _handle: *mut c_void,
-    _buf: *const c_void,
+    pe_session: *mut c_void,
+    handle: *mut c_void,
+    buf: *const c_void,
 ) -> c_int {
-    entry::unsupported_tool("MPI_T_pvar_write")
+    let _errno = entry::begin(&"MPI_T_pvar_write");
+    let result = weft_mpi::tools::performance::t_pvar_write(pe_session, handle, buf);
+    entry::finish_tool("MPI_T_pvar_write", result)
 }
 
 #[unsafe(no_mangle)]

@@ -4,6 +4,7 @@ use crate::arguments::check;
 use crate::communicators::communicator::Communicator;
 use crate::environment::info;
 use crate::process::Process;
+use crate::reports::told::{self, Later};
 use std::sync::Arc;
 use weft_base::abi::{self, Status};
 use weft_base::settings::is_checking;
@@ -29,7 +30,9 @@ impl Form {
     #[inline(always)]
     pub fn run(self, communicator: &Communicator, operation: &Operation<'_>) -> Result {
         match self {
-            Self::Blocking => communicator.team.run(operation),
+            Self::Blocking => {
+                told::collective(&communicator.values, operation.call, || communicator.team.run(operation))
+            }
             Self::Nonblocking(request) => start(communicator, operation, request),
             Self::Persistent(info, request) => prepare(communicator, operation, info, request),
         }
@@ -38,13 +41,16 @@ impl Form {
 
 fn start(communicator: &Communicator, operation: &Operation<'_>, request: Out<abi::Request>) -> Result {
     check::output(request, "request")?;
+    let told = Later::new(&communicator.values, operation.call);
+    told.begin();
     let pending = communicator.team.start(operation);
     // Checking mode wants to know of every request.
     if pending.is_over_at_once() && !is_checking() {
+        told.end();
         request.set(COMPLETED_COLLECTIVE);
         return Ok(());
     }
-    let work = Started { pending, call: operation.call, root: root_of(operation) };
+    let work = Started { pending, call: operation.call, root: root_of(operation), told };
     request.set(give(communicator, Arc::new(work), true)?);
     Ok(())
 }
@@ -58,7 +64,8 @@ fn prepare(
     check::output(request, "request")?;
     let prepared = communicator.team.prepare(operation, &info::optional(hints)?);
     let (call, root) = (operation.call, root_of(operation));
-    let work = Startable { prepared, pending: Lock::new(None), call, root };
+    let told = Later::new(&communicator.values, call);
+    let work = Startable { prepared, pending: Lock::new(None), call, root, told };
     request.set(give(communicator, Arc::new(work), false)?);
     Ok(())
 }
@@ -92,6 +99,7 @@ struct Started {
     pending: Pending,
     call: Call,
     root: Option<u32>,
+    told: Later,
 }
 
 impl Work for Started {
@@ -125,6 +133,7 @@ impl Work for Started {
     }
 
     fn status(&self) -> (Status, Result) {
+        self.told.end();
         (Status::empty(), self.pending.result())
     }
 
@@ -139,6 +148,7 @@ struct Startable {
     pending: Lock<Option<Arc<Pending>>>,
     call: Call,
     root: Option<u32>,
+    told: Later,
 }
 
 impl Startable {
@@ -167,6 +177,7 @@ impl Work for Startable {
     }
 
     fn status(&self) -> (Status, Result) {
+        self.told.end();
         (Status::empty(), self.last().map_or(Ok(()), |pending| pending.result()))
     }
 
@@ -175,6 +186,7 @@ impl Work for Startable {
     }
 
     fn start(&self) -> Result {
+        self.told.begin();
         let pending = Arc::new(self.prepared.start());
         let last = self.pending.lock().replace(pending);
         drop(last);

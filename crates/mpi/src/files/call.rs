@@ -7,6 +7,7 @@ use crate::files::merging;
 use crate::files::requests::{self, Form, Where};
 use crate::point_to_point::messages::{Data, store_status};
 use crate::process::Process;
+use crate::reports::told;
 use core::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -81,6 +82,13 @@ impl Call {
         let data = Data::new(self.process, address, count, datatype, names)?;
         self.allows(direction)?;
         let datatype = data.datatype().clone();
+        let bytes = datatype.size() * count as u64;
+        told::transfer(
+            self.process.world_rank,
+            told::number_of(&*self.file),
+            direction == Direction::Read,
+            bytes,
+        );
         // SAFETY: the caller of the MPI procedure promises the memory until the operation is complete.
         Ok(unsafe { Memory::new(address.cast_mut().cast(), count as u64, datatype) })
     }

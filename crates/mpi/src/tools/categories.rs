@@ -1,7 +1,7 @@
 //! Categories: the subjects of variables and events. They are the same all the time, and none is in another.
 
 use crate::tools::state::{index, initialized};
-use crate::tools::strings;
+use crate::tools::{strings, variables};
 use core::ffi::{c_char, c_int};
 use weft_base::constants::MPI_T_ERR_INVALID;
 use weft_base::settings::TABLE;
@@ -23,8 +23,8 @@ fn control_variables(category: Category) -> Vec<c_int> {
     members(TABLE.iter().map(|setting| setting.category), category)
 }
 
-fn performance_variables(_category: Category) -> Vec<c_int> {
-    Vec::new()
+fn performance_variables(category: Category) -> Vec<c_int> {
+    members(variables::all().map(|variable| variable.category()), category)
 }
 
 fn events(_category: Category) -> Vec<c_int> {

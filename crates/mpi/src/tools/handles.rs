@@ -65,6 +65,19 @@ impl<T> Handles<T> {
         removed.ok_or_else(|| self.refuse(handle))
     }
 
+    /// Returns all objects.
+    pub(crate) fn all(&self) -> Vec<Arc<T>> {
+        self.objects.lock().values().cloned().collect()
+    }
+
+    /// Takes the objects out that are not to be kept.
+    pub(crate) fn retain(&self, keep: impl Fn(&T) -> bool) {
+        // What an object does at its end it does outside of the lock.
+        let all = core::mem::take(&mut *self.objects.lock());
+        let (kept, _gone): (BTreeMap<_, _>, BTreeMap<_, _>) = all.into_iter().partition(|(_, o)| keep(o));
+        self.objects.lock().extend(kept);
+    }
+
     /// Takes all objects out.
     pub(crate) fn clear(&self) -> BTreeMap<usize, Arc<T>> {
         core::mem::take(&mut *self.objects.lock())

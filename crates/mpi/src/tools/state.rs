@@ -1,6 +1,7 @@
 //! What the interface keeps of a rank.
 
 use crate::process::Process;
+use crate::tools::counting::{Handle, Session};
 use crate::tools::handles::Handles;
 use core::any::Any;
 use core::ffi::c_int;
@@ -17,11 +18,18 @@ pub(crate) struct Tools {
     /// How often it was initialised and not finalised.
     pub uses: Lock<u32>,
     pub controls: Handles<ControlHandle>,
+    pub sessions: Handles<Session>,
+    pub variables: Handles<Handle>,
 }
 
 impl Default for Tools {
     fn default() -> Self {
-        Self { uses: Lock::default(), controls: Handles::new("handle") }
+        Self {
+            uses: Lock::default(),
+            controls: Handles::new("handle"),
+            sessions: Handles::failing(MPI_T_ERR_INVALID_SESSION, "pe_session"),
+            variables: Handles::new("handle"),
+        }
     }
 }
 
@@ -29,6 +37,8 @@ impl Tools {
     /// Frees what tools have left when the interface ends.
     pub fn clear(&self) {
         self.controls.clear();
+        self.variables.clear();
+        self.sessions.clear();
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::arguments::check;
 use crate::point_to_point::messages::{Data, not_committed};
 use crate::process::{Process, Ref};
+use crate::reports::told;
 use crate::windows::window::Window;
 use core::ffi::{c_int, c_void};
 use weft_base::abi::{self, Aint, Count};
@@ -22,6 +23,12 @@ impl Call {
     pub fn new(win: abi::Win) -> Result<Self> {
         let process = Process::current()?;
         Ok(Self { process, window: process.window(win)? })
+    }
+
+    /// Counts an operation that has begun, and the bytes of its data at the origin.
+    #[inline(always)]
+    pub fn count(&self, bytes: u64) {
+        told::access(self.process.world_rank, told::number_of(&*self.window), bytes);
     }
 
     /// Checks a target; there is none with `MPI_PROC_NULL`.

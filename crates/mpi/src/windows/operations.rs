@@ -32,6 +32,7 @@ pub fn put(
     if let Some((rank, bytes)) = call.plain(origin_addr, counts, datatypes, target_rank) {
         // SAFETY: the bytes of the origin's side are what it puts, which the caller of `MPI_Put` promises.
         if unsafe { call.window.rma.put_plain(rank, target_disp as i64, origin_addr.cast(), bytes) } {
+            call.count(bytes);
             return Ok(());
         }
     }
@@ -53,6 +54,7 @@ pub(super) fn put_checked(
     let Some(rank) = call.rank(rank, "target_rank")? else { return Ok(()) };
     remote.check_same(origin, &ORIGIN)?;
     call.window.rma.access(rank, has_request)?;
+    call.count(origin.bytes());
     // SAFETY: the caller of `MPI_Put` promises what it puts until the operation is complete.
     unsafe { call.window.rma.put(*origin, remote.at(rank)) }
 }
@@ -76,6 +78,7 @@ pub fn get(
     if let Some((rank, bytes)) = call.plain(origin_addr, counts, datatypes, target_rank) {
         // SAFETY: the bytes of the origin's side are the space for what it gets, which the caller of `MPI_Get` promises.
         if unsafe { call.window.rma.get_plain(rank, target_disp as i64, origin_addr.cast(), bytes) } {
+            call.count(bytes);
             return Ok(());
         }
     }
@@ -96,6 +99,7 @@ pub(super) fn get_checked(
     let Some(rank) = call.rank(rank, "target_rank")? else { return Ok(()) };
     remote.check_same(origin, &ORIGIN)?;
     call.window.rma.access(rank, has_request)?;
+    call.count(origin.bytes());
     // SAFETY: the caller of `MPI_Get` promises the space for what it gets until the operation is complete.
     unsafe { call.window.rma.get(*origin, remote.at(rank)) }
 }
@@ -118,13 +122,14 @@ pub fn accumulate(
     let call = Call::new(win)?;
     let (counts, datatypes) = ((origin_count, target_count), (origin_datatype, target_datatype));
     if origin_count == 1
-        && let Some((rank, _)) = call.plain(origin_addr, counts, datatypes, target_rank)
+        && let Some((rank, bytes)) = call.plain(origin_addr, counts, datatypes, target_rank)
         && let Some((basic, op)) = predefined(origin_datatype, op)
         && !op.is_no_op()
     {
         let (place, from, nowhere) = ((rank, target_disp as i64), origin_addr.cast(), core::ptr::null_mut());
         // SAFETY: there is one element at the origin, as the caller of `MPI_Accumulate` promises.
         if unsafe { call.window.rma.accumulate_plain(place, from, nowhere, basic, op) } {
+            call.count(bytes);
             return Ok(());
         }
     }
@@ -159,6 +164,7 @@ pub(super) fn accumulate_checked(
     }
     remote.check_elements(origin, &ORIGIN)?;
     call.window.rma.access(rank, has_request)?;
+    call.count(origin.bytes());
     // SAFETY: the caller of `MPI_Accumulate` promises its operands until the operation is complete.
     unsafe { call.window.rma.accumulate(Some(*origin), None, remote.at(rank), op) }
 }
@@ -212,6 +218,7 @@ pub(super) fn get_accumulate_checked(
     }
     remote.check_elements(result, &RESULT)?;
     call.window.rma.access(rank, has_request)?;
+    call.count(result.bytes());
     // SAFETY: the caller of `MPI_Get_accumulate` promises operands and the space for the result until the operation is complete.
     unsafe { call.window.rma.accumulate(origin.copied(), Some(*result), remote.at(rank), op) }
 }
@@ -237,13 +244,14 @@ pub fn fetch_and_op(
     win: abi::Win,
 ) -> Result {
     let call = Call::new(win)?;
-    if let Some((rank, _)) = call.plain(result_addr, (1, 1), (datatype, datatype), target_rank)
+    if let Some((rank, bytes)) = call.plain(result_addr, (1, 1), (datatype, datatype), target_rank)
         && let Some((basic, op)) = predefined(datatype, op)
         && (op.is_no_op() || !origin_addr.is_null())
     {
         let (place, from, to) = ((rank, target_disp as i64), origin_addr.cast(), result_addr.cast());
         // SAFETY: one element may be read at the origin, and one written where the result goes, says the caller of `MPI_Fetch_and_op`.
         if unsafe { call.window.rma.accumulate_plain(place, from, to, basic, op) } {
+            call.count(bytes);
             return Ok(());
         }
     }
@@ -261,6 +269,7 @@ pub fn fetch_and_op(
     }
     let Some(rank) = call.rank(target_rank, "target_rank")? else { return Ok(()) };
     call.window.rma.access(rank, false)?;
+    call.count(datatype.size());
     let place = Place { rank, displacement: target_disp as i64, count: 1, datatype: &datatype };
     let data = |address: *mut c_void| Data { address: address.cast(), count: 1, datatype: &datatype };
     // SAFETY: the caller of `MPI_Fetch_and_op` promises an element at either address until the operation is complete.
@@ -311,6 +320,7 @@ pub fn compare_and_swap(
     element(result_addr, &datatype, "result_addr")?;
     let Some(rank) = call.rank(target_rank, "target_rank")? else { return Ok(()) };
     call.window.rma.access(rank, false)?;
+    call.count(datatype.size());
     let place = Place { rank, displacement: target_disp as i64, count: 1, datatype: &datatype };
     // SAFETY: the caller of `MPI_Compare_and_swap` promises an element at all three addresses until it is complete.
     unsafe {

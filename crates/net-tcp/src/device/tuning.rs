@@ -3,6 +3,7 @@
 use super::TcpDevice;
 use crate::link::TOGETHER;
 use core::sync::atomic::Ordering;
+use weft_sys::socket::tcp_resent;
 use weft_transport::{Channel, Leaving, Node, Outbound, Refusal, Traffic, Tuning};
 
 impl Tuning for TcpDevice {
@@ -73,6 +74,8 @@ impl Tuning for TcpDevice {
             let out = link.out.lock();
             out.messages().iter().for_each(|&(channel, messages)| outbound.add(channel, messages));
             outbound.bytes += out.bytes;
+            drop(out);
+            outbound.resent += link.socket.get().and_then(tcp_resent).map_or(0, u64::from);
         }
         outbound
     }

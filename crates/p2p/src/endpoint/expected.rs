@@ -111,7 +111,7 @@ impl Engine {
         }
         let operation = &expected.operation;
         if !operation.is_done() {
-            self.wait(me, operation);
+            self.look_and_wait(me, operation);
         }
         Look::Found(operation.outcome())
     }

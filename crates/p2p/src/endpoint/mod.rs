@@ -15,6 +15,7 @@ use crate::matching::{Envelope, Holds, Position, Queue};
 use crate::operation::{Buffer, Operation};
 use crate::remote::Far;
 use crate::reports::checking::Described;
+use crate::reports::told;
 use crate::requests::Requests;
 use crate::transfer::offer::Offer;
 use std::sync::OnceLock;
@@ -364,11 +365,13 @@ impl Endpoint {
                     if message.header.is_offer() {
                         let offer = Offer::read(message.payload);
                         ring.pop(&message);
+                        told::met(self.rank(), &envelope, offer.bytes);
                         offer.settle(buffer, self.helped_by(ring));
                         return Some((envelope, offer.bytes));
                     }
                     unpack(ring, &message, buffer);
                     ring.pop(&message);
+                    told::met(self.rank(), &envelope, message.header.length() as u64);
                     return Some((envelope, message.header.length() as u64));
                 }
                 self.add_from_ring(state, ring, &message);
@@ -415,6 +418,7 @@ impl Endpoint {
         if let Some((_, receive)) = state.posted.take(&envelope) {
             let receive = receive.get();
             self.note_posted(state);
+            told::met(self.rank(), &envelope, bytes);
             // SAFETY: the receive is ours since it left the queue; its buffer is as its owner promised.
             unsafe { unpack(ring, message, &receive.buffer()) };
             finish(receive, &envelope, bytes);
@@ -446,6 +450,7 @@ impl Endpoint {
         if let Some((_, receive)) = state.posted.take(&envelope) {
             let receive = receive.get();
             self.note_posted(state);
+            told::met(self.rank(), &envelope, bytes);
             // SAFETY: nobody else can find a receive that has left the queue; its buffer is as its owner promised.
             unsafe { offer.settle(&receive.buffer(), self.helped_by(ring)) };
             finish(receive, &envelope, bytes);
@@ -572,13 +577,21 @@ impl Endpoint {
 
     /// Queues a message nobody posted a receive for, and wakes who probes for it. The caller announces the arrival.
     pub(crate) fn add_unexpected(&self, state: &mut State, envelope: Envelope, message: Message) -> Position {
+        let bytes = message.bytes;
         let position = state.unexpected.push(envelope, message);
+        told::queued(self.rank(), &envelope, bytes, state.unexpected.len());
         // Only lock holders write it.
         self.arrived.unexpected.store(true, Ordering::Relaxed);
         if !state.probers.is_empty() {
             state.probers.iter().filter(|(p, _)| p.covers(&envelope)).for_each(|(_, t)| t.unpark());
         }
         position
+    }
+
+    /// Returns how many receives are posted, how many unexpected messages are queued, and how many bytes of memory they take.
+    pub fn queues(&self) -> (usize, usize, u64) {
+        let state = self.lock();
+        (state.posted.len(), state.unexpected.len(), state.unexpected_bytes)
     }
 
     /// Updates the hint after a message left the queue.

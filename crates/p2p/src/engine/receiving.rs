@@ -8,6 +8,7 @@ use crate::endpoint::{ENVELOPE, Endpoint, Message, Payload, State};
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, Outcome, received};
 use crate::reports::checking;
+use crate::reports::told::{self, Waited};
 use weft_base::abi::Status;
 use weft_base::{Result, constants::*};
 use weft_sync::LockGuard;
@@ -60,6 +61,7 @@ impl Engine {
         buffer: Buffer,
     ) -> Outcome {
         checking::before_receive(me, &buffer);
+        let _waited = Waited::begin(me.rank());
         if let Some(remote) = self.remote()
             && source.is_none_or(|rank| !self.is_local(rank))
         {
@@ -157,7 +159,7 @@ impl Engine {
             if when == When::HasLooked {
                 self.wait_asleep(me, &operation);
             } else {
-                self.wait(me, &operation);
+                self.look_and_wait(me, &operation);
             }
         }
         operation.outcome()
@@ -213,6 +215,7 @@ impl Engine {
             state = me.undescribe(state, &envelope, &mut message, &buffer);
             if let Payload::Far(far) = message.payload {
                 me.note_unexpected(&state);
+                told::met(me.rank(), &envelope, bytes);
                 drop(state);
                 // SAFETY: the caller's promise; the operation is in no queue.
                 unsafe { self.fetch(me, envelope, bytes, far, operation) };
@@ -294,6 +297,7 @@ impl Endpoint {
         let bytes = message.bytes;
         let mut state = self.undescribe(state, &envelope, &mut message, buffer);
         self.note_unexpected(&state);
+        told::met(self.rank(), &envelope, bytes);
         match message.payload {
             Payload::Sender(send) => {
                 drop(state);
@@ -307,7 +311,7 @@ impl Endpoint {
                 let operation = Operation::new(*buffer);
                 // SAFETY: the caller's promise; the operation stays here until it is complete.
                 unsafe { engine.fetch(self, envelope, bytes, far, &operation) };
-                engine.wait(self, &operation);
+                engine.look_and_wait(self, &operation);
                 return operation.outcome();
             }
             Payload::Inline(from, ref data) => {

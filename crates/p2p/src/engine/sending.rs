@@ -5,7 +5,7 @@ use super::{Engine, finish};
 use crate::endpoint::{Endpoint, Message, Payload, Reference};
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation};
-use crate::reports::checking;
+use crate::reports::{checking, told};
 use crate::way::{self, Call, Mode, Receiver, Way};
 use std::sync::atomic::{Ordering, fence};
 use weft_base::Result;
@@ -107,8 +107,20 @@ impl Engine {
         // SAFETY: the caller's promise.
         unsafe {
             match way::choose(&data.message(mode, call), &self.limits, Pair { engine: self, me, endpoint }) {
-                Way::Ring(ring) => self.push(me, endpoint, ring, envelope, data),
-                Way::Offer(ring) => self.offer(me, endpoint, ring, envelope, *data),
+                way @ Way::Ring(ring) => {
+                    let is_sent = self.push(me, endpoint, ring, envelope, data);
+                    if is_sent {
+                        told::sent(me.rank(), &envelope, &way, data.bytes);
+                    }
+                    is_sent
+                }
+                way @ Way::Offer(ring) => {
+                    let is_sent = self.offer(me, endpoint, ring, envelope, *data);
+                    if is_sent {
+                        told::sent(me.rank(), &envelope, &way, data.bytes);
+                    }
+                    is_sent
+                }
                 _ => false,
             }
         }
@@ -279,6 +291,8 @@ impl Engine {
                 drop(state);
                 let receive = receive.get();
                 checking::on_delivery(target, &envelope, data, receive);
+                told::met(target, &envelope, data.bytes);
+                told::sent(me.rank(), &envelope, &way, data.bytes);
                 // SAFETY: both buffers are as their owners promised; the receive is ours since it left the queue.
                 unsafe { receive.copy(data, &receive.buffer()) };
                 finish(receive, &envelope, data.bytes);
@@ -301,6 +315,7 @@ impl Engine {
             _ => return false,
         }
         drop(state);
+        told::sent(me.rank(), &envelope, &way, data.bytes);
         endpoint.announce_arrival();
         matches!(way, Way::Copy)
     }

@@ -10,6 +10,7 @@ use crate::engine::{Engine, finish, finish_in, outcome};
 use crate::matching::Envelope;
 use crate::operation::{Outcome, note_loss};
 use crate::reports::checking::{self, Origin, WRITTEN};
+use crate::reports::told;
 use crate::requests::nonblocking::SEND_CANCELLED;
 use std::sync::atomic::Ordering;
 use weft_post::{Client, Costs, Credit, Nonsense, Offer, Post, Reception, Sections, Words};
@@ -84,6 +85,7 @@ impl Client for Engine {
             }
         };
         let bytes = data.len() as u64;
+        told::met(endpoint.rank(), &envelope, bytes);
         // SAFETY: the receive is ours, since it left matching or is that of this thread; its buffer is as promised.
         unsafe { receive.buffer().unpack_from(data.as_ptr(), bytes) };
         let reception = if expected.is_some() {
@@ -127,6 +129,9 @@ impl Client for Engine {
             endpoint.note_posted(&state);
             Some(receive)
         });
+        if taken.is_some() {
+            told::met(endpoint.rank(), &envelope, bytes);
+        }
         Ok(taken.map(|operation| Receiving { operation, rank: target, envelope, bytes }))
     }
 
@@ -233,6 +238,7 @@ impl Engine {
         };
         let bytes = whole.data().len() as u64;
         checking::on_arrival(endpoint.rank(), &envelope, origin.as_ref(), receive);
+        told::met(endpoint.rank(), &envelope, bytes);
         // SAFETY: matching has given the receive to this thread, or the thread posted none; its buffer is as promised.
         unsafe { receive.buffer().unpack_from(whole.data().as_ptr(), bytes) };
         drop(whole);
@@ -294,6 +300,7 @@ impl Engine {
             },
         };
         checking::on_arrival(endpoint.rank(), &envelope, origin.as_ref(), receive.get());
+        told::met(endpoint.rank(), &envelope, bytes);
         let remote = self.far();
         let rank = remote.nodes().places().of(endpoint.rank()).index;
         let room = Receiving { operation: receive, rank, envelope, bytes };

@@ -12,6 +12,7 @@ use crate::engine::Engine;
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation};
 use crate::reports::checking::Origin;
+use crate::reports::told;
 use crate::way::{self, Call, Mode, Way};
 use std::sync::Arc;
 use weft_base::settings::is_checking;
@@ -39,7 +40,7 @@ impl Engine {
         let address = Address { target: place.index, envelope, is_described: true };
         let call = if operation.is_some() { Call::Starts } else { Call::Tries };
         let apart = Apart { towards: post.towards(place.node), note: before as u64 };
-        if let Way::Eager = way::choose(&data.message(mode, call), self.limits(), &apart) {
+        if let way @ Way::Eager = way::choose(&data.message(mode, call), self.limits(), &apart) {
             let permit = apart.permit(data.bytes);
             let mut payload = origin;
             payload.resize(before + data.bytes as usize, 0);
@@ -49,9 +50,13 @@ impl Engine {
             let mut header = address.encode();
             let sent = permit.send(&mut header, &payload);
             let later = |_| Sending::Described(payload.clone());
+            if sent.is_ok() || operation.is_some() {
+                told::sent(me.rank(), &envelope, &way, data.bytes);
+            }
             return self.after(permit, sent, &envelope, &header, operation, later);
         }
         let Some(operation) = operation else { return false };
+        told::sent(me.rank(), &envelope, &Way::<(), ()>::Request, data.bytes);
         // A device for very short messages only takes offers as they are.
         let is_described = post.takes_note(place.node, before);
         let header = Address { is_described, ..address }.encode();

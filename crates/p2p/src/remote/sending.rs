@@ -9,6 +9,7 @@ use crate::engine::Engine;
 use crate::matching::Envelope;
 use crate::operation::{Buffer, Operation, note_loss};
 use crate::reports::checking::Origin;
+use crate::reports::told;
 use crate::way::{self, Call, Mode, Receiver, Way};
 use weft_base::settings::is_checking;
 use weft_post::{Client, Header, Permit, Towards};
@@ -114,7 +115,8 @@ impl Engine {
         }
         let mut header = Address { target: place.index, envelope, is_described: false }.encode();
         let apart = Apart { towards: remote.post.towards(place.node), note: 0 };
-        match (way::choose(&data.message(mode, call), self.limits(), &apart), operation) {
+        let way = way::choose(&data.message(mode, call), self.limits(), &apart);
+        match (way, operation) {
             (Way::Eager, _) => {
                 let permit = apart.permit(data.bytes);
                 let sent = if data.dense && data.bytes > 0 {
@@ -127,11 +129,26 @@ impl Engine {
                     unsafe { data.with_packed(|data| permit.send(&mut header, data)) }
                 };
                 let later = |operation| Sending::Whole(operation, 0);
+                if sent.is_ok() || operation.is_some() {
+                    told::sent(me.rank(), &envelope, &way, data.bytes);
+                }
                 return self.after(permit, sent, &envelope, &header, operation, later);
             }
-            // SAFETY: the caller's promise; what goes as an answer is one block.
-            (Way::Answer, _) => return unsafe { self.answer_far(&apart, header, data) },
-            (Way::Request, Some(operation)) => self.offer_far(me, place.node, header, operation, &[]),
+            (Way::Answer, _) => {
+                // SAFETY: the caller's promise; what goes as an answer is one block.
+                let is_sent = unsafe { self.answer_far(&apart, header, data) };
+                if is_sent {
+                    told::sent(me.rank(), &envelope, &way, data.bytes);
+                }
+                return is_sent;
+            }
+            (Way::Request, Some(operation)) => {
+                told::sent(me.rank(), &envelope, &way, data.bytes);
+                if mode == Mode::Standard && data.bytes <= apart.towards.short() {
+                    told::lacked_credit(me.rank());
+                }
+                self.offer_far(me, place.node, header, operation, &[]);
+            }
             _ => {}
         }
         false

@@ -9,6 +9,7 @@ use crate::endpoint::Endpoint;
 use crate::engine::Engine;
 use crate::operation::Operation;
 use crate::remote::Remote;
+use crate::reports::told::Waited;
 use crate::requests::{Completion, Ended, Kind, Slot, is_memoryless};
 use weft_base::constants::MPI_REQUEST_NULL;
 use weft_base::stuck::Wait;
@@ -78,6 +79,12 @@ impl Engine {
 
     /// Waits for one operation.
     pub(crate) fn wait(&self, me: &Endpoint, operation: &Operation) {
+        let _waited = Waited::begin(me.rank());
+        self.look_and_wait(me, operation);
+    }
+
+    /// As [`Engine::wait`], within a call whose time counts already.
+    pub(crate) fn look_and_wait(&self, me: &Endpoint, operation: &Operation) {
         if self.spin(me, || operation.is_done(), || operation.help()) {
             return;
         }
@@ -100,6 +107,7 @@ impl Engine {
 
     /// Returns once `done` does, which says so when enough of the requests are complete.
     fn wait_until(&self, me: &Endpoint, slots: &[&Slot], mut done: impl FnMut() -> bool) {
+        let _waited = Waited::begin(me.rank());
         let requests = me.requests();
         let help = || {
             let mut helped = false;
@@ -152,7 +160,10 @@ impl Engine {
         let Some(slot) = requests.find_active(handle)? else { return Ok(Completion::empty(handle)) };
         if !self.is_complete(me, slot) {
             match &slot.content().kind {
-                Kind::Work(work) if work.is_independent() => work.wait(),
+                Kind::Work(work) if work.is_independent() => {
+                    let _waited = Waited::begin(me.rank());
+                    work.wait();
+                }
                 _ => self.wait_until(me, &[slot], || self.is_complete(me, slot)),
             }
         }
@@ -283,7 +294,10 @@ impl Engine {
         // Waiting for one has mostly completed others, and each look costs calls of the kernel.
         for slot in open {
             match &slot.content().kind {
-                Kind::Work(work) => work.wait(),
+                Kind::Work(work) => {
+                    let _waited = Waited::begin(me.rank());
+                    work.wait();
+                }
                 _ => self.wait_for_messages(me, slot),
             }
         }
