@@ -3,6 +3,7 @@
 use weft_base::arguments::Out;
 use weft_base::constants::{MPI_ERR_UNSUPPORTED_OPERATION, MPI_SUCCESS};
 pub(crate) use weft_base::settings::is_checking;
+use weft_base::tools::watch;
 use weft_base::{Error, Result, Subject};
 pub(crate) use weft_mpi::errors::handling::Object;
 use weft_mpi::reports::thread_levels;
@@ -19,8 +20,8 @@ use core::ffi::c_int;
 #[inline(always)]
 pub(crate) fn begin(call: &'static &'static str) -> Begun {
     let errno = weft_sched::begin_call(call);
-    if is_checking() {
-        begin_checked(call);
+    if watch::is_attended() {
+        begin_attended(call);
     }
     Begun { _errno: errno }
 }
@@ -33,8 +34,8 @@ pub(crate) struct Begun {
 impl Drop for Begun {
     #[inline(always)]
     fn drop(&mut self) {
-        if is_checking() {
-            end_checked();
+        if watch::is_attended() {
+            end_attended();
         }
     }
 }
@@ -43,8 +44,8 @@ impl Drop for Begun {
 #[inline(always)]
 pub(crate) fn begin_with<const N: usize>(call: &'static &'static str, words: [u64; N]) -> Begun {
     let errno = weft_sched::begin_call_with(call, words);
-    if is_checking() {
-        begin_checked(call);
+    if watch::is_attended() {
+        begin_attended(call);
     }
     Begun { _errno: errno }
 }
@@ -55,19 +56,28 @@ pub(crate) fn pair(low: c_int, high: c_int) -> u64 {
     u64::from(low as u32) | u64::from(high as u32) << 32
 }
 
-/// Notes the call with the place in the program where it is, which reports of the rank's state find, too.
+/// In checking mode, notes the call with the place in the program where it is, which reports of the rank's state find, too.
 #[cold]
 #[inline(never)]
-fn begin_checked(call: &'static str) {
+fn begin_attended(call: &'static str) {
+    if !is_checking() {
+        return;
+    }
     let site = weft_base::site::enter(call);
     weft_sched::current().set_call(&site.call);
     thread_levels::enter(site);
 }
 
+/// Ends what [`begin_attended`] began, and calls what tools have registered for what has happened.
 #[cold]
 #[inline(never)]
-fn end_checked() {
-    thread_levels::leave();
+fn end_attended() {
+    if is_checking() {
+        thread_levels::leave();
+    }
+    if watch::has_listeners() {
+        weft_mpi::tools::delivery::deliver();
+    }
 }
 
 /// Ends a call: gives an error to the handler of the object it concerns.
@@ -158,6 +168,7 @@ pub(crate) fn unsupported<T: Failed>(call: &'static str, object: impl FnOnce() -
 
 /// Returns the error of a procedure of the tool information interface that is not done.
 #[cold]
+#[allow(dead_code)] // As above.
 pub(crate) fn unsupported_tool(call: &'static str) -> c_int {
     not_done(call).class
 }

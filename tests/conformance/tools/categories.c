@@ -49,6 +49,7 @@ int main(int argc, char **argv) {
   }
   CHECK_OK(MPI_T_cvar_get_num(&all[0]));
   CHECK_OK(MPI_T_pvar_get_num(&all[1]));
+  CHECK_OK(MPI_T_event_get_num(&all[2]));
   for (int kind = 0; kind < 3; kind++)
     for (int i = 0; i < MOST; i++) CHECK_EQUAL(seen[kind][i], i < all[kind]);
   CHECK_CLASS(MPI_T_category_get_info(number, NULL, NULL, NULL, NULL, NULL, NULL, NULL), MPI_T_ERR_INVALID_INDEX);

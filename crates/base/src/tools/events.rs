@@ -60,15 +60,24 @@ pub enum Event {
     RankParked,
 }
 
-/// A word of an event: its name and its meaning.
-pub type Element = (&'static str, &'static str);
+/// The type of a word of an event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// `MPI_INT`
+    Int,
+    /// `MPI_COUNT`
+    Count,
+}
+
+/// A word of an event: its name, its meaning and its type.
+pub type Element = (&'static str, &'static str, Form);
 
 const MESSAGE: &[Element] = &[
-    ("source", "the sender's rank in the communicator"),
-    ("tag", "the tag"),
-    ("bytes", "the length of the message"),
+    ("source", "the sender's rank in the communicator", Form::Int),
+    ("tag", "the tag", Form::Int),
+    ("bytes", "the length of the message", Form::Count),
 ];
-const COLLECTIVE: &[Element] = &[("operation", "which one")];
+const COLLECTIVE: &[Element] = &[("operation", "which one", Form::Int)];
 
 impl Event {
     /// All of them, in the order of their numbers.
@@ -109,7 +118,7 @@ impl Event {
         match self {
             Self::MessageMatched | Self::MessageUnexpected => MESSAGE,
             Self::CollectiveBegun | Self::CollectiveEnded => COLLECTIVE,
-            Self::RankParked => &[("time", "nanoseconds it was parked")],
+            Self::RankParked => &[("time", "nanoseconds it was parked", Form::Count)],
         }
     }
 
@@ -194,6 +203,24 @@ impl Told {
         queue.waiting.retain(|(listener, _)| *listener != number);
     }
 
+    /// Forgets what was dropped and a listener was not told yet.
+    pub fn forget_dropped(&self, number: u64) {
+        let mut queue = self.lock();
+        queue.listeners.iter_mut().filter(|listener| listener.number == number).for_each(|l| l.dropped = 0);
+        queue.waiting.retain(|(listener, news)| *listener != number || matches!(news, News::Happened(_)));
+    }
+
+    /// Returns how much there is to be told now.
+    pub fn len(&self) -> usize {
+        let queue = self.lock();
+        queue.waiting.len() + queue.listeners.iter().filter(|listener| listener.dropped > 0).count()
+    }
+
+    /// Tells whether there is nothing to be told now.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Keeps what happened for each listener that wants to know.
     pub(super) fn push(&self, event: Event, object: u64, words: &[i64]) {
         let mut queue = self.lock();
@@ -201,18 +228,25 @@ impl Told {
         // Under the lock: times are in the order in which listeners are told.
         let time = weft_sys::clock::now_ns();
         let words = core::array::from_fn(|place| words.get(place).copied().unwrap_or(0));
-        for listener in listeners.iter_mut().filter(|listener| listener.event == event) {
-            if listener.object.is_some_and(|wanted| wanted != object) {
-                continue;
-            }
-            if waiting.len() >= ROOM {
-                listener.dropped += 1;
-                continue;
-            }
-            if listener.dropped > 0 {
+        let is_wanted = |listener: &Listener| {
+            listener.event == event && listener.object.is_none_or(|wanted| wanted == object)
+        };
+        // What was dropped takes no room: there is less of that than listeners.
+        let mut room = ROOM.saturating_sub(waiting.len());
+        if room > 0 && listeners.iter().any(is_wanted) {
+            // What a source dropped is told before what the source has to tell then.
+            let same = |listener: &&mut Listener| listener.event.source() == event.source();
+            for listener in listeners.iter_mut().filter(same).filter(|listener| listener.dropped > 0) {
                 let dropped = core::mem::take(&mut listener.dropped);
                 waiting.push_back((listener.number, News::Dropped(event.source(), dropped)));
             }
+        }
+        for listener in listeners.iter_mut().filter(|listener| is_wanted(listener)) {
+            if room == 0 {
+                listener.dropped += 1;
+                continue;
+            }
+            room -= 1;
             waiting.push_back((listener.number, News::Happened(Instance { event, time, words })));
         }
     }
@@ -268,6 +302,36 @@ mod tests {
         told.push(Event::RankParked, 0, &[-1]);
         let rest = all(&told);
         assert_eq!(rest[ROOM - 2..], [(1, Some(ROOM as i64 - 1), 0), (1, None, 3), (1, Some(-1), 0)]);
+    }
+
+    #[test]
+    fn what_was_dropped_is_told_before_another_listener_hears_of_the_source() {
+        let told = Told::default();
+        told.listen(1, Event::MessageMatched, None);
+        told.listen(2, Event::MessageUnexpected, None);
+        told.listen(3, Event::RankParked, None);
+        for number in 0..ROOM as i64 + 2 {
+            told.push(Event::MessageMatched, 0, &[number]);
+        }
+        told.pop();
+        told.pop();
+        told.push(Event::RankParked, 0, &[7]);
+        told.push(Event::MessageUnexpected, 0, &[8]);
+        let rest = all(&told);
+        assert_eq!(rest[ROOM - 2..], [(3, Some(7), 0), (1, None, 2), (2, Some(8), 0)]);
+    }
+
+    #[test]
+    fn what_was_dropped_can_be_forgotten() {
+        let told = Told::default();
+        told.listen(1, Event::RankParked, None);
+        for number in 0..ROOM as i64 + 2 {
+            told.push(Event::RankParked, 0, &[number]);
+        }
+        assert_eq!(told.len(), ROOM + 1);
+        told.forget_dropped(1);
+        assert_eq!(all(&told).len(), ROOM);
+        assert!(told.is_empty());
     }
 
     #[test]

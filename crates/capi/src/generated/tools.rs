@@ -260,132 +260,199 @@ unsafe extern "C" fn PMPI_T_enum_get_item(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_T_event_callback_get_info(
-    _event_registration: *mut c_void,
-    _cb_safety: c_int,
-    _info_used: *mut abi::Info,
+    event_registration: *mut c_void,
+    cb_safety: c_int,
+    info_used: *mut abi::Info,
 ) -> c_int {
-    entry::unsupported_tool("MPI_T_event_callback_get_info")
+    let _errno = entry::begin(&"MPI_T_event_callback_get_info");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::tools::events::t_event_callback_get_info(event_registration, cb_safety, Out::new(info_used))
+    };
+    entry::finish_tool("MPI_T_event_callback_get_info", result)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_T_event_callback_set_info(
-    _event_registration: *mut c_void,
-    _cb_safety: c_int,
-    _info: abi::Info,
+    event_registration: *mut c_void,
+    cb_safety: c_int,
+    info: abi::Info,
 ) -> c_int {
-    entry::unsupported_tool("MPI_T_event_callback_set_info")
+    let _errno = entry::begin(&"MPI_T_event_callback_set_info");
+    let result = weft_mpi::tools::events::t_event_callback_set_info(event_registration, cb_safety, info);
+    entry::finish_tool("MPI_T_event_callback_set_info", result)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_T_event_copy(_event_instance: *mut c_void, _buffer: *mut c_void) -> c_int {
-    entry::unsupported_tool("MPI_T_event_copy")
+unsafe extern "C" fn PMPI_T_event_copy(event_instance: *mut c_void, buffer: *mut c_void) -> c_int {
+    let _errno = entry::begin(&"MPI_T_event_copy");
+    let result = weft_mpi::tools::events::t_event_copy(event_instance, buffer);
+    entry::finish_tool("MPI_T_event_copy", result)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_T_event_get_index(_name: *const c_char, _event_index: *mut c_int) -> c_int {
-    entry::unsupported_tool("MPI_T_event_get_index")
+unsafe extern "C" fn PMPI_T_event_get_index(name: *const c_char, event_index: *mut c_int) -> c_int {
+    let _errno = entry::begin(&"MPI_T_event_get_index");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::tools::events::t_event_get_index(In::new(name), Out::new(event_index)) };
+    entry::finish_tool("MPI_T_event_get_index", result)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_T_event_get_info(
-    _event_index: c_int,
-    _name: *mut c_char,
-    _name_len: *mut c_int,
-    _verbosity: *mut c_int,
-    _array_of_datatypes: *mut Datatype,
-    _array_of_displacements: *mut Aint,
-    _num_elements: *mut c_int,
-    _enumtype: *mut *mut c_void,
-    _info: *mut abi::Info,
-    _desc: *mut c_char,
-    _desc_len: *mut c_int,
-    _bind: *mut c_int,
+    event_index: c_int,
+    name: *mut c_char,
+    name_len: *mut c_int,
+    verbosity: *mut c_int,
+    array_of_datatypes: *mut Datatype,
+    array_of_displacements: *mut Aint,
+    num_elements: *mut c_int,
+    enumtype: *mut *mut c_void,
+    info: *mut abi::Info,
+    desc: *mut c_char,
+    desc_len: *mut c_int,
+    bind: *mut c_int,
 ) -> c_int {
-    entry::unsupported_tool("MPI_T_event_get_info")
+    let _errno = entry::begin(&"MPI_T_event_get_info");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::tools::events::t_event_get_info(
+            event_index,
+            Out::new(name),
+            Out::new(name_len),
+            Out::new(verbosity),
+            Out::new(array_of_datatypes),
+            Out::new(array_of_displacements),
+            Out::new(num_elements),
+            Out::new(enumtype),
+            Out::new(info),
+            Out::new(desc),
+            Out::new(desc_len),
+            Out::new(bind),
+        )
+    };
+    entry::finish_tool("MPI_T_event_get_info", result)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_T_event_get_num(_num_events: *mut c_int) -> c_int {
-    entry::unsupported_tool("MPI_T_event_get_num")
+unsafe extern "C" fn PMPI_T_event_get_num(num_events: *mut c_int) -> c_int {
+    let _errno = entry::begin(&"MPI_T_event_get_num");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::tools::events::t_event_get_num(Out::new(num_events)) };
+    entry::finish_tool("MPI_T_event_get_num", result)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_T_event_get_source(
-    _event_instance: *mut c_void,
-    _source_index: *mut c_int,
-) -> c_int {
-    entry::unsupported_tool("MPI_T_event_get_source")
+unsafe extern "C" fn PMPI_T_event_get_source(event_instance: *mut c_void, source_index: *mut c_int) -> c_int {
+    let _errno = entry::begin(&"MPI_T_event_get_source");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::tools::events::t_event_get_source(event_instance, Out::new(source_index)) };
+    entry::finish_tool("MPI_T_event_get_source", result)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_T_event_get_timestamp(
-    _event_instance: *mut c_void,
-    _event_timestamp: *mut Count,
+    event_instance: *mut c_void,
+    event_timestamp: *mut Count,
 ) -> c_int {
-    entry::unsupported_tool("MPI_T_event_get_timestamp")
+    let _errno = entry::begin(&"MPI_T_event_get_timestamp");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::tools::events::t_event_get_timestamp(event_instance, Out::new(event_timestamp)) };
+    entry::finish_tool("MPI_T_event_get_timestamp", result)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_T_event_handle_alloc(
-    _event_index: c_int,
-    _obj_handle: *mut c_void,
-    _info: abi::Info,
-    _event_registration: *mut *mut c_void,
+    event_index: c_int,
+    obj_handle: *mut c_void,
+    info: abi::Info,
+    event_registration: *mut *mut c_void,
 ) -> c_int {
-    entry::unsupported_tool("MPI_T_event_handle_alloc")
+    let _errno = entry::begin(&"MPI_T_event_handle_alloc");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::tools::events::t_event_handle_alloc(
+            event_index,
+            obj_handle,
+            info,
+            Out::new(event_registration),
+        )
+    };
+    entry::finish_tool("MPI_T_event_handle_alloc", result)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_T_event_handle_free(
-    _event_registration: *mut c_void,
-    _user_data: *mut c_void,
-    _free_cb_function: Callback,
+    event_registration: *mut c_void,
+    user_data: *mut c_void,
+    free_cb_function: Callback,
 ) -> c_int {
-    entry::unsupported_tool("MPI_T_event_handle_free")
+    let _errno = entry::begin(&"MPI_T_event_handle_free");
+    let result =
+        weft_mpi::tools::events::t_event_handle_free(event_registration, user_data, free_cb_function);
+    entry::finish_tool("MPI_T_event_handle_free", result)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_T_event_handle_get_info(
-    _event_registration: *mut c_void,
-    _info_used: *mut abi::Info,
+    event_registration: *mut c_void,
+    info_used: *mut abi::Info,
 ) -> c_int {
-    entry::unsupported_tool("MPI_T_event_handle_get_info")
+    let _errno = entry::begin(&"MPI_T_event_handle_get_info");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::tools::events::t_event_handle_get_info(event_registration, Out::new(info_used)) };
+    entry::finish_tool("MPI_T_event_handle_get_info", result)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_T_event_handle_set_info(
-    _event_registration: *mut c_void,
-    _info: abi::Info,
-) -> c_int {
-    entry::unsupported_tool("MPI_T_event_handle_set_info")
+unsafe extern "C" fn PMPI_T_event_handle_set_info(event_registration: *mut c_void, info: abi::Info) -> c_int {
+    let _errno = entry::begin(&"MPI_T_event_handle_set_info");
+    let result = weft_mpi::tools::events::t_event_handle_set_info(event_registration, info);
+    entry::finish_tool("MPI_T_event_handle_set_info", result)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_T_event_read(
-    _event_instance: *mut c_void,
-    _element_index: c_int,
-    _buffer: *mut c_void,
+    event_instance: *mut c_void,
+    element_index: c_int,
+    buffer: *mut c_void,
 ) -> c_int {
-    entry::unsupported_tool("MPI_T_event_read")
+    let _errno = entry::begin(&"MPI_T_event_read");
+    let result = weft_mpi::tools::events::t_event_read(event_instance, element_index, buffer);
+    entry::finish_tool("MPI_T_event_read", result)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_T_event_register_callback(
-    _event_registration: *mut c_void,
-    _cb_safety: c_int,
-    _info: abi::Info,
-    _user_data: *mut c_void,
-    _event_cb_function: Callback,
+    event_registration: *mut c_void,
+    cb_safety: c_int,
+    info: abi::Info,
+    user_data: *mut c_void,
+    event_cb_function: Callback,
 ) -> c_int {
-    entry::unsupported_tool("MPI_T_event_register_callback")
+    let _errno = entry::begin(&"MPI_T_event_register_callback");
+    let result = weft_mpi::tools::events::t_event_register_callback(
+        event_registration,
+        cb_safety,
+        info,
+        user_data,
+        event_cb_function,
+    );
+    entry::finish_tool("MPI_T_event_register_callback", result)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_T_event_set_dropped_handler(
-    _event_registration: *mut c_void,
-    _dropped_cb_function: Callback,
+    event_registration: *mut c_void,
+    dropped_cb_function: Callback,
 ) -> c_int {
-    entry::unsupported_tool("MPI_T_event_set_dropped_handler")
+    let _errno = entry::begin(&"MPI_T_event_set_dropped_handler");
+    let result =
+        weft_mpi::tools::events::t_event_set_dropped_handler(event_registration, dropped_cb_function);
+    entry::finish_tool("MPI_T_event_set_dropped_handler", result)
 }
 
 #[unsafe(no_mangle)]
@@ -565,27 +632,49 @@ unsafe extern "C" fn PMPI_T_pvar_write(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_T_source_get_info(
-    _source_index: c_int,
-    _name: *mut c_char,
-    _name_len: *mut c_int,
-    _desc: *mut c_char,
-    _desc_len: *mut c_int,
-    _ordering: *mut c_int,
-    _ticks_per_second: *mut Count,
-    _max_ticks: *mut Count,
-    _info: *mut abi::Info,
+    source_index: c_int,
+    name: *mut c_char,
+    name_len: *mut c_int,
+    desc: *mut c_char,
+    desc_len: *mut c_int,
+    ordering: *mut c_int,
+    ticks_per_second: *mut Count,
+    max_ticks: *mut Count,
+    info: *mut abi::Info,
 ) -> c_int {
-    entry::unsupported_tool("MPI_T_source_get_info")
+    let _errno = entry::begin(&"MPI_T_source_get_info");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe {
+        weft_mpi::tools::sources::t_source_get_info(
+            source_index,
+            Out::new(name),
+            Out::new(name_len),
+            Out::new(desc),
+            Out::new(desc_len),
+            Out::new(ordering),
+            Out::new(ticks_per_second),
+            Out::new(max_ticks),
+            Out::new(info),
+        )
+    };
+    entry::finish_tool("MPI_T_source_get_info", result)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_T_source_get_num(_num_sources: *mut c_int) -> c_int {
-    entry::unsupported_tool("MPI_T_source_get_num")
+unsafe extern "C" fn PMPI_T_source_get_num(num_sources: *mut c_int) -> c_int {
+    let _errno = entry::begin(&"MPI_T_source_get_num");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result = unsafe { weft_mpi::tools::sources::t_source_get_num(Out::new(num_sources)) };
+    entry::finish_tool("MPI_T_source_get_num", result)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PMPI_T_source_get_timestamp(_source_index: c_int, _timestamp: *mut Count) -> c_int {
-    entry::unsupported_tool("MPI_T_source_get_timestamp")
+unsafe extern "C" fn PMPI_T_source_get_timestamp(source_index: c_int, timestamp: *mut Count) -> c_int {
+    let _errno = entry::begin(&"MPI_T_source_get_timestamp");
+    // SAFETY: the caller promises of each pointer what the standard asks of it.
+    let result =
+        unsafe { weft_mpi::tools::sources::t_source_get_timestamp(source_index, Out::new(timestamp)) };
+    entry::finish_tool("MPI_T_source_get_timestamp", result)
 }
 
 entry::aliases! {

@@ -14,7 +14,7 @@ macro_rules! calls {
 
         impl Call {
             /// All of them.
-            pub(crate) const ALL: &[Self] = &[$(Self::$name),*];
+            pub const ALL: &[Self] = &[$(Self::$name),*];
         }
         const NAMES: &[&str] = &[$($text),*];
     };
@@ -53,6 +53,11 @@ impl Call {
     /// Returns the procedure's name.
     pub fn name(self) -> &'static str {
         NAMES[self as usize]
+    }
+
+    /// Tells whether it is one of the collective operations of the program.
+    pub fn is_of_program(self) -> bool {
+        !matches!(self, Self::Nothing | Self::Internal | Self::Finalize | Self::Disconnect)
     }
 
     /// Tells whether the ranks only wait for each other.

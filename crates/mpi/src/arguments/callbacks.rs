@@ -3,7 +3,7 @@
 
 use core::cell::Cell;
 use core::ffi::{c_int, c_void};
-use weft_base::abi::Status;
+use weft_base::abi::{Count, Status};
 use weft_base::constants::MPI_SUCCESS;
 use weft_base::{Error, Result};
 
@@ -24,6 +24,55 @@ type Query = unsafe extern "C" fn(*mut c_void, *mut Status) -> c_int;
 type Free = unsafe extern "C" fn(*mut c_void) -> c_int;
 /// `MPI_Grequest_cancel_function`
 type Cancel = unsafe extern "C" fn(*mut c_void, c_int) -> c_int;
+
+/// `MPI_T_event_cb_function`
+type ToolEvent = unsafe extern "C" fn(usize, usize, c_int, *mut c_void);
+/// `MPI_T_event_dropped_cb_function`
+type ToolDropped = unsafe extern "C" fn(Count, usize, c_int, c_int, *mut c_void);
+/// `MPI_T_event_free_cb_function`
+type ToolFreed = unsafe extern "C" fn(usize, c_int, *mut c_void);
+
+/// Tells a tool of an event.
+pub fn tool_event(function: usize, instance: usize, registration: usize, safety: c_int, user_data: usize) {
+    // SAFETY: the tool registered this address as a callback for events.
+    unsafe {
+        core::mem::transmute::<usize, ToolEvent>(function)(
+            instance,
+            registration,
+            safety,
+            user_data as *mut c_void,
+        );
+    }
+}
+
+/// Tells a tool how many events were dropped.
+pub fn tool_dropped(
+    function: usize,
+    count: Count,
+    registration: usize,
+    source: c_int,
+    safety: c_int,
+    user_data: usize,
+) {
+    // SAFETY: the tool registered this address as a handler of dropped events.
+    unsafe {
+        core::mem::transmute::<usize, ToolDropped>(function)(
+            count,
+            registration,
+            source,
+            safety,
+            user_data as *mut c_void,
+        );
+    }
+}
+
+/// Tells a tool that a registration is not used any more.
+pub fn tool_event_freed(function: usize, registration: usize, safety: c_int, user_data: usize) {
+    // SAFETY: the tool gave this address when it freed the registration.
+    unsafe {
+        core::mem::transmute::<usize, ToolFreed>(function)(registration, safety, user_data as *mut c_void);
+    }
+}
 
 /// Runs an attribute's copy function. Returns its error code and the new value, if it wants the attribute copied.
 pub fn copy_attribute(

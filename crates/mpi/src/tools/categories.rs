@@ -6,6 +6,7 @@ use core::ffi::{c_char, c_int};
 use weft_base::constants::MPI_T_ERR_INVALID;
 use weft_base::settings::TABLE;
 use weft_base::tools::Category;
+use weft_base::tools::events::Event;
 use weft_base::{Error, In, Out, Result};
 
 fn find(cat_index: c_int) -> Result<Category> {
@@ -27,8 +28,8 @@ fn performance_variables(category: Category) -> Vec<c_int> {
     members(variables::all().map(|variable| variable.category()), category)
 }
 
-fn events(_category: Category) -> Vec<c_int> {
-    Vec::new()
+fn events(category: Category) -> Vec<c_int> {
+    members(Event::ALL.iter().map(|event| event.category()), category)
 }
 
 /// Stores as many indices as there is room for.

@@ -1,10 +1,11 @@
-//! Words that stand for the values of variables: those of settings that are a choice.
+//! Words that stand for the values of variables, those of settings that are a choice, and for the elements of events.
 
 use crate::tools::state::{index, initialized};
 use crate::tools::strings;
 use core::ffi::{c_char, c_int, c_void};
 use weft_base::constants::*;
-use weft_base::settings::{Kind, Setting, TABLE};
+use weft_base::settings::{Kind, TABLE};
+use weft_base::tools::events::Event;
 use weft_base::{Error, Out, Result};
 
 /// The word of the first setting's enumeration; that of the next one is one step on. Those of objects are higher.
@@ -19,11 +20,20 @@ pub(super) fn of(number: usize) -> *mut c_void {
     }
 }
 
-fn find(enumtype: *mut c_void) -> Result<(&'static Setting, &'static [&'static str])> {
+/// Returns the handle of the enumeration of an event's elements: they follow those of settings.
+pub(super) fn of_event(event: Event) -> *mut c_void {
+    (FIRST + (TABLE.len() + event as usize) * STEP) as *mut c_void
+}
+
+/// Returns the name and the words of an enumeration.
+fn find(enumtype: *mut c_void) -> Result<(&'static str, Vec<&'static str>)> {
     let distance = (enumtype as usize).wrapping_sub(FIRST);
-    let setting = TABLE.get(distance / STEP).filter(|_| distance.is_multiple_of(STEP));
-    match setting.map(|setting| (*setting, setting.kind)) {
-        Some((setting, Kind::Choice(words))) => Ok((setting, words)),
+    let number = distance / STEP;
+    let setting = TABLE.get(number).filter(|_| distance.is_multiple_of(STEP));
+    let event = Event::ALL.get(number.wrapping_sub(TABLE.len())).filter(|_| distance.is_multiple_of(STEP));
+    match (setting.map(|setting| (setting.name, setting.kind)), event) {
+        (Some((name, Kind::Choice(words))), _) => Ok((name, words.to_vec())),
+        (_, Some(event)) => Ok((event.name(), event.elements().iter().map(|(name, ..)| *name).collect())),
         _ => {
             let text = format!("enumtype is {:#x}, which is no enumeration", enumtype as usize);
             Err(Error::new(MPI_T_ERR_INVALID_HANDLE, text))
@@ -31,7 +41,7 @@ fn find(enumtype: *mut c_void) -> Result<(&'static Setting, &'static [&'static s
     }
 }
 
-/// `MPI_T_enum_get_info`: an enumeration is named as its variable.
+/// `MPI_T_enum_get_info`: an enumeration is named as its variable or event.
 ///
 /// # Errors
 /// `MPI_T_ERR_NOT_INITIALIZED`, `MPI_T_ERR_INVALID_HANDLE`, `MPI_T_ERR_INVALID`
@@ -42,8 +52,8 @@ pub fn t_enum_get_info(
     name_len: Out<c_int>,
 ) -> Result {
     initialized()?;
-    let (setting, words) = find(enumtype)?;
-    strings::give(setting.name, name, name_len, "name")?;
+    let (title, words) = find(enumtype)?;
+    strings::give(title, name, name_len, "name")?;
     num.set(words.len() as c_int);
     Ok(())
 }

@@ -3,8 +3,10 @@
 use crate::process::Process;
 use crate::tools::counting::{Handle, Session};
 use crate::tools::handles::Handles;
+use crate::tools::listening::{self, Current, Registration};
 use core::any::Any;
 use core::ffi::c_int;
+use std::sync::atomic::AtomicBool;
 use weft_base::constants::*;
 use weft_base::settings::Setting;
 use weft_base::{Error, Result};
@@ -20,6 +22,11 @@ pub(crate) struct Tools {
     pub controls: Handles<ControlHandle>,
     pub sessions: Handles<Session>,
     pub variables: Handles<Handle>,
+    pub registrations: Handles<Registration>,
+    /// The instance of an event that a callback is being told.
+    pub current: Current,
+    /// A thread of the rank tells what has happened.
+    pub is_telling: AtomicBool,
 }
 
 impl Default for Tools {
@@ -29,6 +36,9 @@ impl Default for Tools {
             controls: Handles::new("handle"),
             sessions: Handles::failing(MPI_T_ERR_INVALID_SESSION, "pe_session"),
             variables: Handles::new("handle"),
+            registrations: Handles::new("event_registration"),
+            current: Current::default(),
+            is_telling: AtomicBool::new(false),
         }
     }
 }
@@ -39,6 +49,7 @@ impl Tools {
         self.controls.clear();
         self.variables.clear();
         self.sessions.clear();
+        listening::end_all(self.registrations.clear().into_values());
     }
 }
 
@@ -46,6 +57,11 @@ impl Tools {
 pub(super) fn of(process: &'static Process) -> &'static Tools {
     let make = || Box::new(Tools::default()) as Box<dyn Any + Send + Sync>;
     process.tools.get_or_init(make).downcast_ref().expect("nobody else stores it")
+}
+
+/// Returns what the interface keeps of a rank, if it was ever used.
+pub(super) fn known(process: &'static Process) -> Option<&'static Tools> {
+    process.tools.get()?.downcast_ref()
 }
 
 /// Returns the calling thread's rank and what the interface keeps of that, which must be initialised.
