@@ -9,6 +9,10 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+/// The variable that tells a process that holds threads what `LD_PRELOAD` is for its ranks. For the process itself it is what is
+/// left without tools of MPI, which each rank loads for itself.
+pub const PRELOAD: &str = "WEFT_NODE_PRELOAD";
+
 /// The variable that tells a program that it is a node process of a job: a [`Handover`].
 pub const HANDOVER: &str = "WEFT_NODE_PROCESS";
 

@@ -16,8 +16,8 @@
 use crate::edit::{Hooks, NAME_SLOT, Slot};
 use crate::enter;
 use crate::error::{Error, ErrorKind, Result};
-use crate::linker::order::show_debugger;
-use crate::linker::{LOADING, LinkMap, explain, linker_error, memory_file, unique_path};
+use crate::linker::order::{open, open_wrapper, show_debugger};
+use crate::linker::{LOADING, LinkMap, explain, memory_file, unique_path};
 use crate::program::{Object, Program};
 use object::elf;
 use std::cell::UnsafeCell;
@@ -41,7 +41,8 @@ pub struct Copy {
     pub entry: usize,
     /// Tells which copy this is, as given to [`Program::load_copy`].
     pub index: usize,
-    /// Holds the names under which the linker knows the objects, and its record of the program, for programs that ask it.
+    /// Holds the names under which the linker knows the objects, and the handle by which their symbols are found in the order
+    /// of search, for programs that ask it.
     pub(crate) linked: Option<(Vec<CString>, usize)>,
     /// Keeps the initial stack frame's argument vectors alive; filled once by `enter`.
     frame: InitialStack,
@@ -92,14 +93,13 @@ impl Program {
         for (object, file) in objects.iter().zip(&files) {
             fill_copy(object, file, &names)?;
         }
-        // SAFETY: a valid path. The file is our edit of a program that was found fit for loading.
-        let handle = unsafe { libc::dlopen(names[0].as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        if handle.is_null() {
-            let message =
-                linker_error().replace(&*names[0].to_string_lossy(), &self.path().to_string_lossy());
-            return Err(Error::new(self.path(), ErrorKind::Refused, explain(message)));
-        }
-        let maps = find_maps(handle.cast(), &names);
+        let (handle, scope) = self.open_first(&names).map_err(|mut message| {
+            for (object, name) in objects.iter().zip(&names) {
+                message = message.replace(&*name.to_string_lossy(), &object.path.to_string_lossy());
+            }
+            Error::new(self.path(), ErrorKind::Refused, explain(message))
+        })?;
+        let maps = find_maps(handle as *mut LinkMap, &names);
         let mut bases = vec![0; objects.len()].into_boxed_slice();
         for (position, map) in maps.iter().enumerate() {
             let object = &objects[position];
@@ -122,8 +122,25 @@ impl Program {
         }
         show_debugger();
         let entry = bases[0] + objects[0].template.entry as usize;
-        let linked = self.inner.asks_linker.then_some((names, handle as usize));
+        let linked = self.inner.asks_linker.then_some((names, scope));
         Ok(Copy { program: self.clone(), bases, entry, index, linked, frame: InitialStack::default() })
+    }
+}
+
+impl Program {
+    /// Opens a copy's files, which have these names. Returns the linker's record of the program, and the handle by which all
+    /// symbols of the copy are found in the order of search.
+    fn open_first(&self, names: &[CString]) -> std::result::Result<(usize, usize), String> {
+        let flags = libc::RTLD_NOW | libc::RTLD_LOCAL;
+        if self.inner.tools.is_empty() {
+            let handle = open(&names[0], flags)?;
+            return Ok((handle, handle));
+        }
+        // Tools come behind the program and before all that it needs.
+        let order: Vec<&CStr> =
+            std::iter::once(&0).chain(&self.inner.tools).map(|index| names[*index].as_c_str()).collect();
+        let scope = open_wrapper(&order, flags)?;
+        Ok((open(&names[0], flags | libc::RTLD_NOLOAD)?, scope))
     }
 }
 

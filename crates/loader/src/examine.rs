@@ -12,7 +12,7 @@ use crate::versions;
 use object::elf;
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Lists the functions whose replacement makes a heap of its own.
 const HEAP: &[&str] = &["malloc", "free", "calloc", "realloc", "memalign", "posix_memalign", "aligned_alloc"];
@@ -22,12 +22,21 @@ const HARMLESS_COPIES: &[&str] = &["stdin", "stdout", "stderr"];
 
 /// Judges a program; `ours` lists the names under which programs need our library.
 pub fn examine(path: &Path, ours: &[&str]) -> Verdict {
-    examine_with(path, ours, &System::new())
+    examine_with(path, &[], ours, &System::new())
 }
 
-/// Judges a program, finding its libraries by `search`.
-pub fn examine_with(path: &Path, ours: &[&str], search: &dyn Search) -> Verdict {
-    let collected = check_program(path).and_then(|()| parts::collect(path, ours, search));
+/// Judges a program with tools that come between it and MPI, finding libraries by `search`.
+pub fn examine_with(path: &Path, tools: &[PathBuf], ours: &[&str], search: &dyn Search) -> Verdict {
+    let alone = examine_parts(path, &[], ours, search);
+    // A tool makes no MPI program of another one.
+    match alone {
+        Verdict::Threads { .. } if !tools.is_empty() => examine_parts(path, tools, ours, search),
+        _ => alone,
+    }
+}
+
+fn examine_parts(path: &Path, tools: &[PathBuf], ours: &[&str], search: &dyn Search) -> Verdict {
+    let collected = check_program(path).and_then(|()| parts::collect(path, tools, ours, search));
     match collected.and_then(|parts| versions::check(&parts).and_then(|()| judge(&parts))) {
         Err(error) if error.kind == ErrorKind::Script => {
             if let Some(fault) = missing_interpreter(&error.path) {

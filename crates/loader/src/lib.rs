@@ -3,7 +3,7 @@
 //! [`examine`] judges a program's file, [`Program::prepare`] reads and edits it once, [`Program::load_copy`] makes
 //! a copy, and [`Copy`] runs it. `linker` is what is asked of the dynamic linker. The crate knows nothing of what ranks do.
 //!
-//! What a rank opens while it runs is loaded by [`plugins`]. The files of the folder `symbols` beside `src` judge every
+//! `preload`: the tools that come between a program and MPI. What a rank opens while it runs is loaded by [`plugins`]. The files of the folder `symbols` beside `src` judge every
 //! symbol of the libraries that all ranks share; `uses` finds which of these a program uses.
 
 mod copy;
@@ -18,6 +18,7 @@ mod linker;
 mod map;
 mod parts;
 pub mod plugins;
+mod preload;
 mod program;
 mod relocation;
 pub mod symbols;
@@ -28,6 +29,7 @@ mod versions;
 pub use copy::Copy;
 pub use error::{Error, ErrorKind, Result};
 pub use examine::{examine, examine_with};
+pub use preload::Preload;
 pub use program::{Program, check_bytes};
 pub use uses::imports;
 pub use verdict::{Note, Reason, ReasonKind, Verdict};

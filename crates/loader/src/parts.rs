@@ -49,13 +49,26 @@ pub(crate) fn at(path: &Path, fault: Fault) -> Error {
     Error { path: path.to_path_buf(), kind: fault.kind, message: fault.message }
 }
 
-/// Reads a program and all libraries of which ranks get copies, the program first, then breadth first.
-pub(crate) fn collect(path: &Path, ours: &[&str], search: &dyn Search) -> Result<Vec<Part>> {
+/// Reads a program and all libraries of which ranks get copies, the program first, then the tools, then breadth first. The
+/// program needs the tools first of all, as far as others can see.
+pub(crate) fn collect(
+    path: &Path,
+    tools: &[PathBuf],
+    ours: &[&str],
+    search: &dyn Search,
+) -> Result<Vec<Part>> {
     let path = std::path::absolute(path).map_err(|e| Error::system(path, "has no absolute path", &e))?;
-    let mut parts = vec![Part { file: MappedFile::open(&path)?, path, needs: Vec::new() }];
+    let mut parts = vec![Part { file: MappedFile::open(&path)?, path: path.clone(), needs: Vec::new() }];
+    for tool in tools {
+        let name = tool.to_string_lossy().into_owned();
+        let need = resolve(&name, &path, &SearchPaths::default(), ours, search, &mut parts)?;
+        if !parts[0].needs.iter().any(|(_, known)| *known == need) {
+            parts[0].needs.push((name, need));
+        }
+    }
     let mut lists: Vec<SearchPaths> = Vec::new();
     // Keeps for each part the search lists of the one that needed it first.
-    let mut parents: Vec<Option<usize>> = vec![None];
+    let mut parents: Vec<Option<usize>> = vec![None; parts.len()];
     let mut next = 0;
     while next < parts.len() {
         let image = parts[next].image()?;

@@ -38,6 +38,8 @@ pub(crate) struct Inner {
     /// search; here the host and its libraries come first. Each is an object, a place in it, and what belongs
     /// there: an object and an address in it.
     pub corrections: Vec<(usize, Slot, usize, u64)>,
+    /// Lists the tools that come between the program and MPI: no object says that it needs them.
+    pub tools: Vec<usize>,
     /// Lists for each object the private libraries it needs, as indices among the objects.
     pub needs: Vec<Vec<usize>>,
     /// Lists all objects of the program in the order in which symbols are searched.
@@ -79,16 +81,21 @@ impl Program {
     /// # Errors
     /// Says why the program cannot be loaded as copies.
     pub fn prepare(path: &Path, ours: &[&str]) -> Result<Program> {
-        Self::prepare_with(path, ours, &System::new())
+        Self::prepare_with(path, &[], ours, &System::new())
     }
 
-    /// Does what [`Program::prepare`] does, finding libraries by `search`.
+    /// Does what [`Program::prepare`] does, with tools that come between the program and MPI, finding libraries by `search`.
     ///
     /// # Errors
     /// Says why the program cannot be loaded as copies.
-    pub fn prepare_with(path: &Path, ours: &[&str], search: &dyn Search) -> Result<Program> {
+    pub fn prepare_with(
+        path: &Path,
+        tools: &[PathBuf],
+        ours: &[&str],
+        search: &dyn Search,
+    ) -> Result<Program> {
         examine::check_program(path)?;
-        let parts = parts::collect(path, ours, search)?;
+        let parts = parts::collect(path, tools, ours, search)?;
         let (reasons, _) = examine::judge(&parts)?;
         let blocking: Vec<_> = reasons.iter().filter(|r| r.kind.is_impossible()).collect();
         if let Some(first) = blocking.first() {
@@ -99,10 +106,10 @@ impl Program {
             ));
         }
         crate::linker::load_shared(&shared(&parts))?;
-        Self::from_parts(parts, ours)
+        Self::from_parts(parts, tools.len(), ours)
     }
 
-    fn from_parts(parts: Vec<Part>, ours: &[&str]) -> Result<Program> {
+    fn from_parts(parts: Vec<Part>, tools: usize, ours: &[&str]) -> Result<Program> {
         let page = crate::linker::page_size();
         let order = order(&parts);
         let mut own_names = HashMap::new();
@@ -125,6 +132,7 @@ impl Program {
             objects.push(template);
         }
         let corrections = corrections(&objects, &own_names);
+        let tools = parts[0].private_needs().take(tools).collect();
         let needs = parts.iter().map(|part| part.private_needs().collect()).collect();
         let list = list(&parts);
         let asks_linker = objects
@@ -137,6 +145,7 @@ impl Program {
                 order,
                 own_names,
                 corrections,
+                tools,
                 needs,
                 list,
                 ours: ours.iter().map(|name| (*name).to_string()).collect(),

@@ -63,7 +63,7 @@ pub(crate) fn judge(parts: &[Part]) -> Result<Vec<Reason>> {
 /// Lists the symbols that a program and its own libraries take from elsewhere and that are `wanted`, by file; nothing if the
 /// program cannot be read.
 pub fn imports(path: &Path, ours: &[&str], wanted: &dyn Fn(&str) -> bool) -> Vec<(PathBuf, Vec<String>)> {
-    let parts = parts::collect(path, ours, &System::new()).unwrap_or_default();
+    let parts = parts::collect(path, &[], ours, &System::new()).unwrap_or_default();
     let of = |part: &Part| {
         let image = part.image().ok()?;
         let used = image.symbols().filter(|s| !s.defined && wanted(s.name)).map(|s| s.name.to_string());

@@ -7,7 +7,7 @@ use crate::mpirun::control::Control;
 use crate::mpirun::{requests, wishes};
 use crate::personal::Personal;
 use crate::ranks::{Start, phase};
-use crate::{findings, limits, threads};
+use crate::{findings, limits, preload, threads};
 use core::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
@@ -15,6 +15,7 @@ use std::time::Duration;
 use weft_base::host::{Beginning, NodeHooks, RankEnd};
 use weft_base::job::{Job, Name, Named, RankState, Report, Secret, Spawn, StackFrame};
 use weft_base::{finding, say, settings};
+use weft_loader::libraries::System;
 use weft_loader::{Copy, Program};
 use weft_mpi::process::{INITIALIZED, Process};
 use weft_sched::Thread;
@@ -191,7 +192,11 @@ impl Held {
         let blocks = &self.description.blocks;
         let programs: Vec<Program> = blocks
             .iter()
-            .map(|block| Program::prepare(&block.program, OURS).map_err(|error| error.to_string()))
+            .map(|block| {
+                let tools = preload::tools(block, OURS);
+                Program::prepare_with(&block.program, &tools, OURS, &System::new())
+                    .map_err(|error| error.to_string())
+            })
             .collect::<Result<_, _>>()?;
         if programs.iter().any(Program::needs_executable_stack) {
             weft_sched::allow_executable_stacks().map_err(|error| {

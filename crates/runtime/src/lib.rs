@@ -7,7 +7,7 @@
 //!   or another launcher; `pmi` is what `mpirun` would do, `handover` what `mpirun` hands over: a number, the job description, a
 //!   socket, and the segment of shared memory. Under another launcher the lowest rank of a host makes the segment.
 //! - `mpirun`: what passes to and from it. `findings`, `threads`: reports on ranks that wait. `alone`: a program that nobody started.
-//! - `leaving`: how the process ends.
+//! - `leaving`: how the process ends. `preload`: tools that come between a program and MPI.
 
 mod alone;
 pub mod attach;
@@ -22,6 +22,7 @@ mod mpirun;
 pub mod node;
 mod personal;
 mod pmi;
+mod preload;
 mod ranks;
 mod starter;
 mod threads;

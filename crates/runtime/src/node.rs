@@ -3,6 +3,7 @@
 use crate::handover::{self, Received};
 use crate::job::{self, Held};
 use crate::leaving::{flush, leave_at_once};
+use crate::preload;
 use weft_base::host::{NodeHooks, VERSION};
 use weft_base::job::Report;
 use weft_base::{finding, say};
@@ -28,6 +29,7 @@ pub fn main(arguments: &[String], hooks: &'static NodeHooks) -> i32 {
         say!("weft-node: of another build than its library; install weft again");
         return 70;
     }
+    preload::restore();
     let received = argument.parse().and_then(handover::receive);
     let Received { job, control, node } = match received {
         Ok(received) => received,

@@ -94,7 +94,7 @@ fn find_programs(
 ) -> Result<(Vec<job::Block>, Vec<String>), Stop> {
     let search = environment.get(OsStr::new("PATH")).cloned().unwrap_or_default();
     let (mut blocks, mut reasons) = (Vec::new(), Vec::new());
-    let mut judged: Vec<PathBuf> = Vec::new();
+    let mut judged: Vec<(PathBuf, Vec<PathBuf>)> = Vec::new();
     let mut all_could_be_threads = true;
     for block in &line.blocks {
         let directory = block.directory.as_deref();
@@ -106,8 +106,14 @@ fn find_programs(
             None => search.clone(),
         };
         let program = resolve::find(&block.program, directory, &search)?;
-        if !judged.contains(&program) {
-            match resolve::judge(&program, ranks_as)? {
+        let own = block_environment(block)?;
+        let name = OsStr::new("LD_PRELOAD");
+        let preload = own.iter().rfind(|(known, _)| known == name).map(|(_, value)| value);
+        let preload = preload.or_else(|| environment.get(name)).filter(|value| !value.is_empty());
+        let tools = preload.map_or_else(Vec::new, |value| resolve::preload(value, directory).tools);
+        let to_judge = (program.clone(), tools);
+        if !judged.contains(&to_judge) {
+            match resolve::judge(&program, &to_judge.1, ranks_as)? {
                 Ranks::Threads(shared) => shared.iter().for_each(|what| {
                     say!("mpirun: --ranks-as threads: all ranks share what these act on: {what}");
                 }),
@@ -123,12 +129,12 @@ fn find_programs(
             if line.verbose {
                 check::say_what_is_not_done(&program);
             }
-            judged.push(program.clone());
+            judged.push(to_judge);
         }
         let arguments = [block.program.clone()].into_iter().chain(block.arguments.iter().cloned()).collect();
         let ranks = block.ranks.unwrap_or(default_ranks);
-        let (environment, info) = (block_environment(block)?, block.info.clone());
-        blocks.push(job::Block { ranks, program, arguments, environment, info });
+        let info = block.info.clone();
+        blocks.push(job::Block { ranks, program, arguments, environment: own, info });
     }
     if let (Some(per_process @ 2..), false) = (line.ranks_per_process, reasons.is_empty()) {
         let text = format!("--ranks-per-process {per_process}: ranks cannot be threads, because");

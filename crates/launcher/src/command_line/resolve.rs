@@ -5,7 +5,8 @@ use crate::command_line::stop::Stop;
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use weft_loader::{Reason, ReasonKind, Verdict};
+use weft_loader::libraries::System;
+use weft_loader::{Preload, Reason, ReasonKind, Verdict};
 
 /// The names under which programs need the library.
 pub const OURS: &[&str] = &["libmpi_abi.so.1", "libmpi_abi.so", "libmpi_abi.so.0"];
@@ -58,6 +59,13 @@ fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
+/// Sorts what `LD_PRELOAD` names for a process that runs in a directory.
+pub fn preload(value: &OsStr, directory: Option<&Path>) -> Preload {
+    let here = || std::env::current_dir().unwrap_or_default();
+    let directory = directory.map_or_else(here, Path::to_path_buf);
+    Preload::read(&value.to_string_lossy(), &directory, OURS, &System::new())
+}
+
 /// How the ranks of a program run, and what is to be said about it.
 #[derive(Debug)]
 pub enum Ranks {
@@ -72,13 +80,13 @@ pub enum Ranks {
     },
 }
 
-/// Decides how the ranks of a program run.
+/// Decides how the ranks of a program run; `tools` come between it and MPI.
 ///
 /// # Errors
 /// Says why they can run neither way, or not as was asked for, and the remedy.
-pub fn judge(path: &Path, ranks_as: RanksAs) -> Result<Ranks, Stop> {
+pub fn judge(path: &Path, tools: &[PathBuf], ranks_as: RanksAs) -> Result<Ranks, Stop> {
     let shown = path.display();
-    let verdict = weft_loader::examine(path, OURS);
+    let verdict = weft_loader::examine_with(path, tools, OURS, &System::new());
     let reasons = match &verdict {
         Verdict::NotLoadable(error) => return Err(Stop::new(CANNOT_EXECUTE, error)),
         _ if ranks_as == RanksAs::Processes => {

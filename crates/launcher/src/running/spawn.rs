@@ -3,6 +3,7 @@
 
 use crate::agents::errand::{Errand, Kind, NodeProcess};
 use crate::agents::wire::ITSELF;
+use crate::command_line::resolve;
 use crate::command_line::stop::Stop;
 use crate::running::inlets::{Inlet, Inlets, Outlet};
 use crate::tools::install::Installation;
@@ -12,7 +13,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use weft_base::job::{HANDOVER, Handover, Job, NO_FD};
+use weft_base::job::{HANDOVER, Handover, Job, NO_FD, PRELOAD};
 
 /// A node process and the socket to it.
 #[derive(Debug)]
@@ -89,7 +90,14 @@ fn command(errand: &Errand, node: &NodeProcess, installation: &Installation, han
     let mut command = match node.kind {
         Kind::Threads => {
             let mut command = Command::new(&installation.node);
-            command.arg(handover.to_string()).env_clear().envs(environment);
+            command.arg(handover.to_string()).env_clear().envs(environment.clone());
+            // Each rank loads tools for itself: the process's would be shared, and be called by all ranks.
+            if let Some((name, value)) = environment.clone().find(|(name, _)| *name == "LD_PRELOAD") {
+                let preload = resolve::preload(value, node.directory.as_deref());
+                if !preload.tools.is_empty() {
+                    command.env(PRELOAD, value).env(name, &preload.rest);
+                }
+            }
             command
         }
         Kind::Program { block, .. } => {

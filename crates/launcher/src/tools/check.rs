@@ -1,10 +1,11 @@
 //! `weft check`: whether a program's ranks can be threads, why not, and what to do; and which of its calls are not done.
 
-use crate::command_line::resolve::OURS;
+use crate::command_line::resolve::{self, OURS};
 use crate::tools::undone::UNDONE;
 use std::path::{Path, PathBuf};
 use weft_base::say;
 use weft_loader::Verdict;
+use weft_loader::libraries::System;
 
 /// Ranks can be threads.
 pub const THREADS: i32 = 0;
@@ -15,7 +16,9 @@ pub const NOT_LOADABLE: i32 = 3;
 
 /// Prints the verdict on a program; returns the exit code.
 pub fn check(program: &Path) -> i32 {
-    let verdict = weft_loader::examine(program, OURS);
+    let preload = std::env::var_os("LD_PRELOAD").unwrap_or_default();
+    let tools = resolve::preload(&preload, None).tools;
+    let verdict = weft_loader::examine_with(program, &tools, OURS, &System::new());
     let code = print(program, &verdict);
     for (object, calls) in not_done(program) {
         println!("  not done: {}: calls {}", object.display(), calls.join(", "));
