@@ -1,6 +1,6 @@
 //! What tests with drawn data share: their seeds, and how many rounds there is time for.
 //!
-//! `WEFT_TEST_SEED` repeats a run. `make test` sets `TEST_PART`, as for the runners of all other suites: a quarter of the
+//! `WEFT_TEST_SEED` repeats a run. `make test` sets `TEST_PART`, as for the runners of all other suites: an eighth of the
 //! rounds is run then. Only tests use this crate.
 
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub const SEED: &str = "WEFT_TEST_SEED";
 
 /// What the part runs of all rounds.
-const PART: u32 = 4;
+const PART: u32 = 8;
 
 /// Tells whether only the part of the tests is wanted that `make test` has time for.
 pub fn is_part() -> bool {
