@@ -1,10 +1,12 @@
-"""HPCC: HPL, PTRANS, RandomAccess, FFT and STREAM, which judge their own results."""
+"""HPCC: HPL, PTRANS, RandomAccess, FFT and STREAM, which judge their own results; with a tool between HPCC and MPI, too."""
 import re
 import shutil
+from pathlib import Path
 
 from archive import run, unpack
 from lib import Failed, Skip, cluster, tail
 
+HERE = Path(__file__).resolve().parent
 # What HPL's build wants to know; the BLAS is GSL's, a plain C library that every rank gets its own copy of. HPL's
 # option HPL_NO_MPI_DATATYPE keeps it from MPI_Address and MPI_Type_struct, which MPI 3.0 removed.
 HPCC_MAKE = """SHELL = /bin/sh
@@ -129,14 +131,20 @@ def on_hosts(options, count, words):
     return [cluster.__file__, "run", count, "--", "sh", "-c", script, options.mpirun[0], *hosts, *words]
 
 
-def measure(options, program, ranks, hosts=0):
+def prepared(options, ranks, name):
+    """Makes a folder with the input for so many ranks."""
     rows = {4: 2, 8: 2, 16: 4, 64: 8}[ranks]
-    folder = options.out / f"hpcc-{ranks}-{hosts}"
+    folder = options.out / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     # RandomAccess sends one update at a time, as many as this allows, for up to a minute.
     size = {4: 480, 8: 160, 16: 640, 64: 960}[ranks]
     (folder / "hpccinf.txt").write_text(HPCC_INPUT.format(n=size, nb=40, p=rows, q=ranks // rows))
+    return folder
+
+
+def measure(options, program, ranks, hosts=0):
+    folder = prepared(options, ranks, f"hpcc-{ranks}-{hosts}")
     words = ["-n", ranks, program]
     command = on_hosts(options, hosts, words) if hosts else [*options.mpirun, *words]
     # Processes of four hosts share this machine's cores: on two of them it takes a minute and a half.
@@ -149,6 +157,50 @@ def measure(options, program, ranks, hosts=0):
     return check_hpcc(report.read_text(errors="replace"), ranks)
 
 
+def tool(options):
+    """Builds the tool that counts calls."""
+    path = options.out / "libprofile.so"
+    code, output = run([*options.mpicc, "-O1", "-shared", "-fPIC", "-Wl,-soname,libprofile.so", "-o", path, HERE / "profile.c"])
+    if code:
+        raise Failed(f"the tool: {tail(output)}")
+    return path
+
+
+def linked(options, program, library):
+    """Links HPCC anew, with the tool; returns the program."""
+    make = program.parent / "hpl/Make.Weft"
+    text = make.read_text()
+    flags = f"-Wl,--no-as-needed -L{library.parent} -lprofile -Wl,-rpath,{library.parent}"
+    make.write_text(text.replace("-lgslcblas", f"{flags} -lgslcblas"))
+    kept = program.rename(program.with_name("hpcc-alone"))
+    code, output = run(["make", "arch=Weft"], cwd=program.parent, timeout=600)
+    make.write_text(text)
+    if code or not program.exists():
+        raise Failed(f"link: {tail(output)}")
+    made = program.rename(program.with_name("hpcc-profiled"))
+    kept.rename(program)
+    return made
+
+
+def profile(options, program, ranks, *ways, preloaded=None):
+    """Runs HPCC with the tool, which counts on each rank what the library counts; returns what the tool reports."""
+    folder = prepared(options, ranks, f"hpcc-profile-{ranks}")
+    environment = {"PROFILE_REPORT": str(folder / "profile.txt"), **({"LD_PRELOAD": str(preloaded)} if preloaded else {})}
+    command = [*options.mpirun, *ways, "-n", ranks, program]
+    code, output = run(command, cwd=folder, timeout=options.timeout, env=environment)
+    if code:
+        raise Failed(f"exit code {code}: {tail(output)}")
+    check_hpcc((folder / "hpccoutf.txt").read_text(errors="replace"), ranks)
+    report = (folder / "profile.txt").read_text()
+    if not report.startswith(f"profile of {ranks} ranks, 0 of which") or report.count("profile of") != 1:
+        raise Failed(f"{report.splitlines()[0]}; {tail(output)}")
+    # Every rank waits in each barrier of all.
+    calls = {name: int(count) for name, count in re.findall(r"^(\w+) +(\d+) calls", report, re.M)}
+    if not calls.get("Send") or not calls.get("Barrier") or calls["Barrier"] % ranks:
+        raise Failed(f"the tool reports {calls}")
+    return report.splitlines()[1]
+
+
 def tests(options, apt, test):
     """Builds HPCC and runs it."""
     hpcc = test("hpcc build", lambda: build(options, apt))
@@ -156,3 +208,9 @@ def tests(options, apt, test):
         for ranks in options.ranks:
             test(f"hpcc {ranks} ranks", lambda ranks=ranks: measure(options, hpcc, ranks))
         test("hpcc 8 ranks on 4 hosts", lambda: measure(options, hpcc, 8, hosts=4))
+    if hpcc and 16 in options.ranks and not options.plain:
+        library = tool(options)
+        threads, processes = ["--ranks-as", "threads"], ["--ranks-as", "processes"]
+        test("hpcc 16 ranks, profiled", lambda: profile(options, hpcc, 16, *threads, preloaded=library))
+        test("hpcc 16 processes, profiled", lambda: profile(options, hpcc, 16, *processes, preloaded=library))
+        test("hpcc 16 ranks, profiled by link", lambda: profile(options, linked(options, hpcc, library), 16, *threads))
