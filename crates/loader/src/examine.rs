@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::image::{Image, Symbol};
-use crate::libraries::{Search, System};
+use crate::libraries::{Search, System, runtimes, supplied};
 use crate::link::is_pie;
 use crate::parts::{self, Need, Part};
 use crate::relocation;
@@ -147,13 +147,17 @@ pub(crate) fn judge(parts: &[Part]) -> Result<(Vec<Reason>, Vec<Note>)> {
         ours |= part.needs.iter().any(|(_, need)| *need == Need::Ours);
         for (name, need) in &part.needs {
             let base = name.rsplit('/').next().unwrap_or(name);
-            if *need != Need::Ours && (base.starts_with("libmpi.so") || base.starts_with("libmpi_abi.so")) {
+            let is_other = runtimes::is_of_other_mpi(base) || base.starts_with("libmpi_abi.so");
+            if *need != Need::Ours && is_other && !is_supplied(parts, need) {
                 add(ReasonKind::OtherLibrary, format!("uses another implementation's {name}"), RELINK);
             }
             if let Need::Private(library) = need {
                 let path = parts[*library].path.clone();
                 let what = format!("is loaded once per rank, needed by {}", part.path.display());
-                if !is_of_system(&path) && !notes.iter().any(|n: &Note| n.object == path) {
+                if !is_of_system(&path)
+                    && !supplied::is_supplied(&path)
+                    && !notes.iter().any(|n: &Note| n.object == path)
+                {
                     notes.push(Note { object: path, what });
                 }
             }
@@ -161,6 +165,7 @@ pub(crate) fn judge(parts: &[Part]) -> Result<(Vec<Reason>, Vec<Note>)> {
         judge_relocations(&part.path, &image, &mut add)?;
         judge_symbols(&image, &mut add);
     }
+    reasons.extend(mixture(parts));
     reasons.extend(uses::judge(parts)?);
     if !ours && !reasons.iter().any(|r| matches!(r.kind, ReasonKind::Static | ReasonKind::OtherLibrary)) {
         reasons.insert(
@@ -175,6 +180,36 @@ pub(crate) fn judge(parts: &[Part]) -> Result<(Vec<Reason>, Vec<Note>)> {
         );
     }
     Ok((reasons, notes))
+}
+
+/// Tells whether a needed library is one that the host supplies.
+fn is_supplied(parts: &[Part], need: &Need) -> bool {
+    matches!(need, Need::Private(index) if supplied::is_supplied(&parts[*index].path))
+}
+
+/// Lists the host's own library and those it supplies, by their names, with who needs them: the program, or its own libraries.
+pub(crate) fn interfaces(parts: &[Part]) -> Vec<(&str, &Path)> {
+    let own = parts.iter().filter(|part| !supplied::is_supplied(&part.path));
+    own.flat_map(|part| part.needs.iter().map(move |need| (part, need)))
+        .filter(|(_, (_, need))| *need == Need::Ours || is_supplied(parts, need))
+        .map(|(part, (name, _))| (name.rsplit('/').next().unwrap_or(name), part.path.as_path()))
+        .collect()
+}
+
+/// Finds libraries of different interfaces in one program: each function has one meaning in a process.
+fn mixture(parts: &[Part]) -> Option<Reason> {
+    // The number at the end of a name is that of an interface: libmpi.so.12 and libmpifort.so.12 are one.
+    let number = |name: &str| name.rsplit_once(".so").map_or("", |(_, number)| number).to_owned();
+    let all = interfaces(parts);
+    let (first, who) = all.first()?;
+    let (second, object) = all.iter().find(|(name, _)| number(name) != number(first))?;
+    Some(Reason {
+        kind: ReasonKind::Mixture,
+        object: object.to_path_buf(),
+        what: format!("needs {second}, but {} needs {first}: these are libraries of two MPIs", who.display()),
+        names: Vec::new(),
+        remedy: "build the program and all its libraries for one MPI".into(),
+    })
 }
 
 /// Tells whether a library comes with the system: that it is loaded once per rank is nothing to know.

@@ -29,7 +29,18 @@ mod versions;
 pub use copy::Copy;
 pub use error::{Error, ErrorKind, Result};
 pub use examine::{examine, examine_with};
+pub use libraries::supplied::supply;
 pub use preload::Preload;
 pub use program::{Program, check_bytes};
 pub use uses::imports;
 pub use verdict::{Note, Reason, ReasonKind, Verdict};
+
+use std::path::{Path, PathBuf};
+
+/// Lists the supplied libraries that a program or its own libraries need, each once; none where it cannot be told.
+pub fn supplied(program: &Path, ours: &[&str]) -> Vec<PathBuf> {
+    let Ok(parts) = parts::collect(program, &[], ours, &libraries::System::new()) else { return Vec::new() };
+    let mut found: Vec<PathBuf> = parts.into_iter().map(|part| part.path).collect();
+    found.retain(|path| libraries::supplied::is_supplied(path));
+    found
+}

@@ -63,6 +63,8 @@ pub enum ReasonKind {
     Script,
     /// The program needs the library of another implementation.
     OtherLibrary,
+    /// The program and its libraries need libraries of two MPIs.
+    Mixture,
     /// The program is linked statically.
     Static,
     /// The program has fixed addresses.

@@ -189,6 +189,10 @@ impl Held {
     }
 
     fn load(&'static self) -> Result<(), String> {
+        // Programs that were built for another MPI get our libraries of its names.
+        if let Some(folder) = std::env::current_exe().ok().and_then(|this| Some(this.parent()?.join("abi"))) {
+            weft_loader::supply(&folder);
+        }
         let blocks = &self.description.blocks;
         let programs: Vec<Program> = blocks
             .iter()

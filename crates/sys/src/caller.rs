@@ -73,12 +73,17 @@ pub fn program_frame() -> Option<Range<usize>> {
 
 /// The library of Fortran's names, which programs call and which calls this object. Each rank has its own copy.
 const FORTRAN: &[u8] = b"/libmpifort_abi.so.1";
+/// The folder of libraries that programs of other MPIs call.
+const OTHERS: &[u8] = b"/weft/abi/";
 
 /// Tells whether an address is in the program or in what it uses, not in the library: neither in the object this code is in,
-/// nor in the library of Fortran's names. Call [`object::prepare`] before.
+/// nor in a library of other names for its functions. Call [`object::prepare`] before.
 pub fn is_program(address: usize) -> bool {
     !own().contains(&address)
-        && object::find(address).is_none_or(|object| !object.name.to_bytes().ends_with(FORTRAN))
+        && object::find(address).is_none_or(|object| {
+            let name = object.name.to_bytes();
+            !name.ends_with(FORTRAN) && !name.windows(OTHERS.len()).any(|part| part == OTHERS)
+        })
 }
 
 /// Shows the addresses to which the calls on the stack return, innermost first, until `show` returns false.

@@ -40,7 +40,8 @@ pub fn generate(api: &Api) -> Result<Vec<(String, String)>> {
             for &large in procedure.forms() {
                 text += &function(procedure, large, module)?;
                 let name = procedure.form_name(large);
-                aliases += &format!("    {name} => P{name},\n");
+                // What libraries for programs of another MPI call: those define the other names themselves.
+                aliases += &format!("    {name} => P{name},\n    weft_{name} => P{name},\n");
             }
             if name == "MPI_Psend_init" || name == "MPI_Precv_init" {
                 // Counts are large in the only form there is, but some headers declare a second name.

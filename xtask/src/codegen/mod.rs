@@ -1,6 +1,7 @@
 //! Writes everything that is derived from `api/`.
 
 mod constants;
+mod foreign;
 mod fortran;
 mod functions;
 mod header;
@@ -19,7 +20,8 @@ use std::process::{Command, Stdio};
 const FUNCTIONS: &str = "crates/capi/src/generated";
 
 /// The directories with nothing but generated files.
-const DIRECTORIES: [&str; 2] = [FUNCTIONS, fortran::ENTRIES];
+const DIRECTORIES: [&str; 4] =
+    [FUNCTIONS, fortran::ENTRIES, foreign::DIRECTORIES[0], foreign::DIRECTORIES[1]];
 
 /// Generates all files; with `check`, only compares them with what is there.
 pub fn run(root: &Path, check: bool) -> Result {
@@ -40,6 +42,9 @@ pub fn run(root: &Path, check: bool) -> Result {
     }
     for (name, text) in fortran::entries(&api)? {
         files.push((Path::new(fortran::ENTRIES).join(name), format_rust(root, &text)?));
+    }
+    for (path, text) in foreign::generate(root, &api)? {
+        files.push((path, format_rust(root, &text)?));
     }
     files.extend(fortran::sources(&api));
     let mut stale = Vec::new();

@@ -74,6 +74,8 @@ const USES: &[(&str, &[&str])] = &[
     ("capi", &["sys", "base", "sched", "mpi", "runtime"]),
     // Knows the C functions and the constants only.
     ("fortran", &["base"]),
+    ("shims", &["base"]),
+    ("shim-mpich", &["base", "shims"]),
     ("launcher", &["sys", "base", "machine", "loader", "handshake", "door", "fabric", "p2p", "diagnose"]),
     ("node", &["sys", "base"]),
     ("bench", &[]),

@@ -107,11 +107,19 @@ unsafe extern "C" fn PMPI_Status_set_tag(status: *mut Status, tag: c_int) -> c_i
 
 entry::aliases! {
     MPI_Grequest_complete => PMPI_Grequest_complete,
+    weft_MPI_Grequest_complete => PMPI_Grequest_complete,
     MPI_Grequest_start => PMPI_Grequest_start,
+    weft_MPI_Grequest_start => PMPI_Grequest_start,
     MPI_Status_set_cancelled => PMPI_Status_set_cancelled,
+    weft_MPI_Status_set_cancelled => PMPI_Status_set_cancelled,
     MPI_Status_set_elements => PMPI_Status_set_elements,
+    weft_MPI_Status_set_elements => PMPI_Status_set_elements,
     MPI_Status_set_elements_c => PMPI_Status_set_elements_c,
+    weft_MPI_Status_set_elements_c => PMPI_Status_set_elements_c,
     MPI_Status_set_error => PMPI_Status_set_error,
+    weft_MPI_Status_set_error => PMPI_Status_set_error,
     MPI_Status_set_source => PMPI_Status_set_source,
+    weft_MPI_Status_set_source => PMPI_Status_set_source,
     MPI_Status_set_tag => PMPI_Status_set_tag,
+    weft_MPI_Status_set_tag => PMPI_Status_set_tag,
 }

@@ -109,12 +109,21 @@ unsafe extern "C" fn PMPI_Info_set(info: abi::Info, key: *const c_char, value: *
 
 entry::aliases! {
     MPI_Info_create => PMPI_Info_create,
+    weft_MPI_Info_create => PMPI_Info_create,
     MPI_Info_create_env => PMPI_Info_create_env,
+    weft_MPI_Info_create_env => PMPI_Info_create_env,
     MPI_Info_delete => PMPI_Info_delete,
+    weft_MPI_Info_delete => PMPI_Info_delete,
     MPI_Info_dup => PMPI_Info_dup,
+    weft_MPI_Info_dup => PMPI_Info_dup,
     MPI_Info_free => PMPI_Info_free,
+    weft_MPI_Info_free => PMPI_Info_free,
     MPI_Info_get_nkeys => PMPI_Info_get_nkeys,
+    weft_MPI_Info_get_nkeys => PMPI_Info_get_nkeys,
     MPI_Info_get_nthkey => PMPI_Info_get_nthkey,
+    weft_MPI_Info_get_nthkey => PMPI_Info_get_nthkey,
     MPI_Info_get_string => PMPI_Info_get_string,
+    weft_MPI_Info_get_string => PMPI_Info_get_string,
     MPI_Info_set => PMPI_Info_set,
+    weft_MPI_Info_set => PMPI_Info_set,
 }

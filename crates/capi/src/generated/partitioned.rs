@@ -120,13 +120,19 @@ unsafe extern "C" fn PMPI_Psend_init(
 
 entry::aliases! {
     MPI_Parrived => PMPI_Parrived,
+    weft_MPI_Parrived => PMPI_Parrived,
     MPI_Pready => PMPI_Pready,
+    weft_MPI_Pready => PMPI_Pready,
     MPI_Pready_list => PMPI_Pready_list,
+    weft_MPI_Pready_list => PMPI_Pready_list,
     MPI_Pready_range => PMPI_Pready_range,
+    weft_MPI_Pready_range => PMPI_Pready_range,
     MPI_Precv_init => PMPI_Precv_init,
+    weft_MPI_Precv_init => PMPI_Precv_init,
     MPI_Precv_init_c => PMPI_Precv_init,
     PMPI_Precv_init_c => PMPI_Precv_init,
     MPI_Psend_init => PMPI_Psend_init,
+    weft_MPI_Psend_init => PMPI_Psend_init,
     MPI_Psend_init_c => PMPI_Psend_init,
     PMPI_Psend_init_c => PMPI_Psend_init,
 }

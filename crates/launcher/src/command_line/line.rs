@@ -70,6 +70,18 @@ pub enum RanksAs {
     Processes,
 }
 
+/// `--abi`
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum ForeignAbi {
+    /// As the program's file says.
+    #[default]
+    Auto,
+    /// No library of ours in place of another MPI's.
+    None,
+    /// This library of ours, whether or not the file says so.
+    Library(&'static str),
+}
+
 /// What becomes of the output of ranks that are processes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Output {
@@ -96,6 +108,8 @@ pub struct CommandLine {
     pub settings: Vec<(String, String, String)>,
     /// `--ranks-as`
     pub ranks_as: RanksAs,
+    /// `--abi`
+    pub abi: ForeignAbi,
     /// `--ranks-per-process`
     pub ranks_per_process: Option<u32>,
     /// Where ranks run.

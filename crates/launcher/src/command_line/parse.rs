@@ -1,7 +1,7 @@
 //! Reads command lines.
 
 use super::flags::{command, normalise};
-use super::line::{Block, CommandLine, HostsFrom, Inherit, Placing, RanksAs};
+use super::line::{Block, CommandLine, ForeignAbi, HostsFrom, Inherit, Placing, RanksAs};
 use super::option_files;
 use super::stop::Stop;
 use super::values::{check_architecture, choice, number, soft};
@@ -101,6 +101,14 @@ fn parse_block(line: &mut CommandLine, arguments: &[OsString]) -> Result<Block, 
         let choices =
             [("auto", RanksAs::Auto), ("threads", RanksAs::Threads), ("processes", RanksAs::Processes)];
         line.ranks_as = choice("ranks-as", value, &choices)?;
+    }
+    if let Some(value) = last("abi") {
+        let choices = [
+            ("auto", ForeignAbi::Auto),
+            ("none", ForeignAbi::None),
+            ("mpich", ForeignAbi::Library("libmpi.so.12")),
+        ];
+        line.abi = choice("abi", value, &choices)?;
     }
     if let Some(value) = last("ranks-per-process") {
         line.ranks_per_process = Some(number("--ranks-per-process", value)?);

@@ -2,8 +2,9 @@
 
 use crate::agents::errand::{Binding, Errand, Kind, NodeProcess, Site, processors};
 use crate::agents::rsh::Launcher;
+use crate::command_line::foreign;
 use crate::command_line::limits;
-use crate::command_line::line::{Block, CommandLine, HostsFrom, Inherit, Output, RanksAs};
+use crate::command_line::line::{Block, CommandLine, ForeignAbi, HostsFrom, Inherit, Output, RanksAs};
 use crate::command_line::resolve;
 use crate::command_line::resolve::Ranks;
 use crate::command_line::settings;
@@ -91,6 +92,7 @@ fn find_programs(
     ranks_as: RanksAs,
     environment: &Environment,
     default_ranks: u32,
+    folder: &Path,
 ) -> Result<(Vec<job::Block>, Vec<String>), Stop> {
     let search = environment.get(OsStr::new("PATH")).cloned().unwrap_or_default();
     let (mut blocks, mut reasons) = (Vec::new(), Vec::new());
@@ -135,6 +137,16 @@ fn find_programs(
         let ranks = block.ranks.unwrap_or(default_ranks);
         let info = block.info.clone();
         blocks.push(job::Block { ranks, program, arguments, environment: own, info });
+    }
+    // Where ranks are threads, the loader takes our libraries by itself.
+    if !reasons.is_empty() {
+        for block in &mut blocks {
+            let own = &block.environment;
+            let own = |name: &OsStr| own.iter().rfind(|(known, _)| known == name).map(|(_, value)| value);
+            let known = |name: &OsStr| own(name).or_else(|| environment.get(name)).cloned();
+            let added = foreign::environment(&block.program, line.abi, folder, known);
+            block.environment.extend(added);
+        }
     }
     if let (Some(per_process @ 2..), false) = (line.ranks_per_process, reasons.is_empty()) {
         let text = format!("--ranks-per-process {per_process}: ranks cannot be threads, because");
@@ -422,6 +434,9 @@ fn count_ranks(job: &job::Job, sites: &[Site]) -> Vec<(String, u32)> {
 /// Says what stands in the way, and the remedy.
 pub fn plan(line: CommandLine, taken: &[(String, u32)]) -> Result<Plan, Stop> {
     let installation = Installation::find().map_err(|error| Stop::new(1, error))?;
+    if line.abi != ForeignAbi::None {
+        foreign::supply(&installation);
+    }
     let settings = settings::settle(&installation, line.settings.clone())?;
     let environment = common_environment(&line);
     // Several ranks in a process are threads, whatever else is said.
@@ -436,7 +451,8 @@ pub fn plan(line: CommandLine, taken: &[(String, u32)]) -> Result<Plan, Stop> {
     };
     let own_name = report::host();
     lists.iter_mut().filter(|hosts| hosts.is_empty()).for_each(|hosts| hosts.push(Host::named(&own_name)));
-    let (blocks, reasons) = find_programs(&line, ranks_as, &environment, default_ranks)?;
+    let (blocks, reasons) =
+        find_programs(&line, ranks_as, &environment, default_ranks, &installation.foreign)?;
     let names: BTreeSet<&str> = lists.iter().flatten().map(|host| host.name.as_str()).collect();
     let is_here = names.iter().any(|name| is_own(name, &own_name));
     let total = blocks.iter().map(|block| u64::from(block.ranks)).sum();

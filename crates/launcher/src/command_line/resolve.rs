@@ -87,7 +87,10 @@ pub enum Ranks {
 pub fn judge(path: &Path, tools: &[PathBuf], ranks_as: RanksAs) -> Result<Ranks, Stop> {
     let shown = path.display();
     let verdict = weft_loader::examine_with(path, tools, OURS, &System::new());
+    let is_mixed = |reasons: &[Reason]| reasons.iter().any(|reason| reason.kind == ReasonKind::Mixture);
     let reasons = match &verdict {
+        // In no process has a function two meanings.
+        Verdict::Processes { reasons, .. } if is_mixed(reasons) => reasons,
         Verdict::NotLoadable(error) => return Err(Stop::new(CANNOT_EXECUTE, error)),
         _ if ranks_as == RanksAs::Processes => {
             let why = vec!["--ranks-as processes".into()];
@@ -100,7 +103,8 @@ pub fn judge(path: &Path, tools: &[PathBuf], ranks_as: RanksAs) -> Result<Ranks,
     if ranks_as == RanksAs::Threads && !is_impossible {
         return Ok(Ranks::Threads(shared(reasons)));
     }
-    let is_foreign = reasons.iter().any(|reason| reason.kind == ReasonKind::OtherLibrary);
+    let is_mixed = is_mixed(reasons);
+    let is_foreign = is_mixed || reasons.iter().any(|reason| reason.kind == ReasonKind::OtherLibrary);
     let lines = || reasons.iter().map(ToString::to_string);
     if ranks_as == RanksAs::Auto && !is_foreign {
         return Ok(Ranks::Processes { why: lines().collect(), could_be_threads: !is_impossible });
@@ -116,7 +120,9 @@ pub fn judge(path: &Path, tools: &[PathBuf], ranks_as: RanksAs) -> Result<Ranks,
     for remedy in verdict.remedies() {
         text += &format!("\n  remedy: {remedy}");
     }
-    text += if is_foreign {
+    text += if is_mixed {
+        ""
+    } else if is_foreign {
         "\n  or run it all the same: --ranks-as processes"
     } else {
         "\n  or leave --ranks-as out: they can be processes"

@@ -137,7 +137,7 @@ mod tests {
     fn what_is_given_is_told() {
         let nowhere = || PathBuf::from("/nonexistent");
         let [prefix, bin, lib, include, node] = core::array::from_fn(|_| nowhere());
-        let installation = Installation { prefix, bin, lib, include, node };
+        let installation = Installation { prefix, bin, lib, include, node, foreign: "abi".into() };
         let given = [("net-include", "10.0.0.0/8"), ("spins", "7"), ("collectives", "bcast: in-place @1K-")];
         let given = given.map(|(name, value)| (name.into(), value.into(), "--set".into()));
         let told = settle(&installation, given.into()).unwrap().changed().unwrap();

@@ -7,7 +7,7 @@
 //! communicate with it, which end the first job or not, as its error handlers say.
 #![allow(unsafe_code)] // Passes a descriptor on, and sends signals.
 
-use crate::command_line::line::{CommandLine, Inherit, RanksAs};
+use crate::command_line::line::{CommandLine, ForeignAbi, Inherit, RanksAs};
 use crate::command_line::parse;
 use crate::command_line::plan::{self, Plan};
 use crate::command_line::stop::Stop;
@@ -92,6 +92,13 @@ pub fn options(line: &CommandLine) -> Vec<OsString> {
         RanksAs::Threads => options.extend(["--ranks-as".into(), "threads".into()]),
         RanksAs::Processes => options.extend(["--ranks-as".into(), "processes".into()]),
     }
+    let abi = match line.abi {
+        ForeignAbi::Auto => None,
+        ForeignAbi::None => Some("none"),
+        ForeignAbi::Library(library) if library.ends_with(".12") => Some("mpich"),
+        ForeignAbi::Library(_) => Some("openmpi"),
+    };
+    options.extend(abi.into_iter().flat_map(|abi| ["--abi".into(), abi.into()]));
     if let Some(number) = line.ranks_per_process {
         options.extend(["--ranks-per-process".into(), number.to_string().into()]);
     }

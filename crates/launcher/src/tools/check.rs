@@ -1,6 +1,8 @@
 //! `weft check`: whether a program's ranks can be threads, why not, and what to do; and which of its calls are not done.
 
+use crate::command_line::foreign;
 use crate::command_line::resolve::{self, OURS};
+use crate::tools::install::Installation;
 use crate::tools::undone::UNDONE;
 use std::path::{Path, PathBuf};
 use weft_base::say;
@@ -16,10 +18,16 @@ pub const NOT_LOADABLE: i32 = 3;
 
 /// Prints the verdict on a program; returns the exit code.
 pub fn check(program: &Path) -> i32 {
+    if let Ok(installation) = Installation::find() {
+        foreign::supply(&installation);
+    }
     let preload = std::env::var_os("LD_PRELOAD").unwrap_or_default();
     let tools = resolve::preload(&preload, None).tools;
     let verdict = weft_loader::examine_with(program, &tools, OURS, &System::new());
     let code = print(program, &verdict);
+    for library in weft_loader::supplied(program, OURS) {
+        println!("  runs with {} in place of another MPI's", library.display());
+    }
     for (object, calls) in not_done(program) {
         println!("  not done: {}: calls {}", object.display(), calls.join(", "));
     }

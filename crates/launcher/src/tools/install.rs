@@ -15,6 +15,8 @@ pub struct Installation {
     pub include: PathBuf,
     /// The executable that holds ranks.
     pub node: PathBuf,
+    /// The directory of the libraries for programs of other MPIs.
+    pub foreign: PathBuf,
 }
 
 impl Installation {
@@ -32,6 +34,7 @@ impl Installation {
         let beside = bin.join("weft-node");
         let node = if beside.exists() { beside } else { prefix.join("lib/weft/weft-node") };
         let (lib, include) = (prefix.join("lib"), prefix.join("include"));
-        Self { bin: bin.to_path_buf(), lib, include, node, prefix }
+        let foreign = lib.join("weft/abi");
+        Self { bin: bin.to_path_buf(), lib, include, node, foreign, prefix }
     }
 }

@@ -2,6 +2,7 @@
 
 mod cache;
 pub(crate) mod runtimes;
+pub mod supplied;
 
 use crate::image::Image;
 use object::elf;
@@ -115,6 +116,9 @@ impl Default for System {
 
 impl Search for System {
     fn find(&self, name: &str, origin: &Path, paths: &SearchPaths) -> Option<PathBuf> {
+        if let Some(path) = supplied::find(name) {
+            return Some(path);
+        }
         if name.contains('/') {
             let folder = origin.parent().unwrap_or(Path::new("/")).to_string_lossy().into_owned();
             return expand(name, &folder).iter().find_map(|path| usable(Path::new(path)));

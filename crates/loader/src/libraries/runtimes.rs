@@ -20,6 +20,23 @@ const LLVM: &str = "install the flang with which the program was compiled, and s
 const NVIDIA: &str =
     "install NVIDIA's compilers or their redistributable libraries, and set LD_LIBRARY_PATH to their folder";
 
+/// What the names of other MPIs' libraries begin with.
+const OTHER_MPI: &[&str] = &[
+    "libmpi_mpifh.so",
+    "libmpi_usempi",
+    "libmpi_cxx.so",
+    "libmpi.so",
+    "libmpich",
+    "libmpifort.so",
+    "libmpicxx.so",
+    "libmpi_ilp64.so",
+];
+
+/// Tells whether a library is one of another MPI, by its name.
+pub(crate) fn is_of_other_mpi(library: &str) -> bool {
+    OTHER_MPI.iter().any(|name| library.starts_with(name))
+}
+
 const RUNTIMES: &[Runtime] = &[
     Runtime { names: &["libgfortran.so."], what: "the runtime library of gfortran", remedy: Remedy::Package },
     Runtime { names: &["libquadmath.so."], what: "gfortran's library of REAL(16)", remedy: Remedy::Package },
@@ -68,15 +85,7 @@ const RUNTIMES: &[Runtime] = &[
         ),
     },
     Runtime {
-        names: &[
-            "libmpi_mpifh.so",
-            "libmpi_usempi",
-            "libmpi_cxx.so",
-            "libmpi.so",
-            "libmpich",
-            "libmpifort.so",
-            "libmpicxx.so",
-        ],
+        names: OTHER_MPI,
         what: "a library of another MPI",
         remedy: Remedy::Words(
             "compile and link the program and its libraries with Weft's mpicc, mpicxx or mpifort",
