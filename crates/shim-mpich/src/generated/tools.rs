@@ -199,10 +199,7 @@ unsafe extern "C" fn PMPI_T_cvar_handle_alloc(
     count: *mut c_int,
 ) -> c_int {
     // SAFETY: the interface of MPI_T_cvar_handle_alloc says what its arguments are, and the caller keeps it.
-    unsafe {
-        let code = c::MPI_T_cvar_handle_alloc(cvar_index, obj_handle, handle, count);
-        tables::error_theirs(code)
-    }
+    unsafe { special::tools::t_cvar_handle_alloc::<This>(cvar_index, obj_handle, handle, count) }
 }
 
 #[unsafe(no_mangle)]
@@ -393,10 +390,7 @@ unsafe extern "C" fn PMPI_T_event_handle_alloc(
     event_registration: *mut usize,
 ) -> c_int {
     // SAFETY: the interface of MPI_T_event_handle_alloc says what its arguments are, and the caller keeps it.
-    unsafe {
-        let code = c::MPI_T_event_handle_alloc(event_index, obj_handle, info.ours(), event_registration);
-        tables::error_theirs(code)
-    }
+    unsafe { special::tools::t_event_handle_alloc::<This>(event_index, obj_handle, info, event_registration) }
 }
 
 #[unsafe(no_mangle)]
@@ -574,10 +568,7 @@ unsafe extern "C" fn PMPI_T_pvar_handle_alloc(
     count: *mut c_int,
 ) -> c_int {
     // SAFETY: the interface of MPI_T_pvar_handle_alloc says what its arguments are, and the caller keeps it.
-    unsafe {
-        let code = c::MPI_T_pvar_handle_alloc(pe_session, pvar_index, obj_handle, handle, count);
-        tables::error_theirs(code)
-    }
+    unsafe { special::tools::t_pvar_handle_alloc::<This>(pe_session, pvar_index, obj_handle, handle, count) }
 }
 
 #[unsafe(no_mangle)]

@@ -1,7 +1,7 @@
 //! The functions that are more than conversions.
 //!
 //! - `attributes`: keys and values. `buffers`: those of buffered sends. `callbacks`: functions of the user. `statuses`: those of Fortran.
-//! - `others`: spawning, contents of datatypes, ranks of groups. `leftovers`: functions that the standard has removed.
+//! - `tools`: objects of variables. `others`: spawning, contents of datatypes, ranks of groups. `leftovers`: functions that the standard has removed.
 //!
 //! Unsafe because it calls C.
 #![allow(unsafe_code)]
@@ -12,6 +12,7 @@ pub mod callbacks;
 pub mod leftovers;
 pub mod others;
 pub mod statuses;
+pub mod tools;
 
 use crate::Abi;
 use core::ffi::{CStr, c_char, c_int};
