@@ -10,6 +10,7 @@ use weft_mpi::reports::thread_levels;
 use weft_sys::errno;
 
 use crate::generated::arguments::ONLY;
+use crate::nesting;
 
 use core::ffi::c_int;
 
@@ -56,10 +57,13 @@ pub(crate) fn pair(low: c_int, high: c_int) -> u64 {
     u64::from(low as u32) | u64::from(high as u32) << 32
 }
 
-/// In checking mode, notes the call with the place in the program where it is, which reports of the rank's state find, too.
+/// Notes that the thread is in a call, where tools listen. In checking mode, notes the call with the place in the program where it is, which reports of the rank's state find, too.
 #[cold]
 #[inline(never)]
 fn begin_attended(call: &'static str) {
+    if watch::has_listeners() {
+        nesting::enter();
+    }
     if !is_checking() {
         return;
     }
@@ -75,7 +79,7 @@ fn end_attended() {
     if is_checking() {
         thread_levels::leave();
     }
-    if watch::has_listeners() {
+    if watch::has_listeners() && nesting::leave() {
         weft_mpi::tools::delivery::deliver();
     }
 }

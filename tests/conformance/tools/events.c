@@ -267,6 +267,40 @@ static void itself(MPI_Comm mine) {
   CHECK_EQUAL(ended_inside, 1);
 }
 
+static int in_function;
+
+static void add(void *in, void *out, int *count, MPI_Datatype *type) {
+  int size;
+  in_function = 1;
+  // A call in a call: its end is not the time to tell anything.
+  MPI_Type_size(*type, &size);
+  in_function = 0;
+  for (int i = 0; i < *count; i++) ((int *)out)[i] += ((int *)in)[i];
+}
+
+static void on_begin_outside(MPI_T_event_instance instance, MPI_T_event_registration registration, MPI_T_cb_safety safety, void *data) {
+  seen *s = data;
+  (void)instance, (void)registration, (void)safety;
+  s->called++;
+  s->wrong += in_function;
+}
+
+static void inside(MPI_Comm mine, int size) {
+  static seen begun;
+  int one = 1, sum = 0;
+  MPI_Op op;
+  listen_to(&begun, "collective_begun", mine, MPI_T_CB_REQUIRE_NONE, on_begin_outside);
+  MPI_Op_create(add, 1, &op);
+  for (int i = 1; i <= 4; i++) {
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, op, mine);
+    CHECK_EQUAL(sum, size);
+    CHECK_EQUAL(begun.called, i);
+  }
+  CHECK_EQUAL(begun.wrong, 0);
+  MPI_Op_free(&op);
+  stop(&begun);
+}
+
 static void arguments(MPI_Comm mine) {
   static seen s;
   MPI_T_event_registration registration;
@@ -323,6 +357,7 @@ int main(int argc, char **argv) {
   collectives(mine);
   dropped(mine, rank);
   itself(mine);
+  inside(mine, size);
   arguments(mine);
   // What is left ends with the interface, and what is told after MPI_Finalize says that MPI is over.
   listen_to(&parked, "rank_parked", MPI_COMM_NULL, MPI_T_CB_REQUIRE_MPI_RESTRICTED, on_park);

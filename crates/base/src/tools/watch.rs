@@ -36,6 +36,9 @@ impl Sight {
     }
 }
 
+/// How often somebody has begun to look at events while nobody did.
+static BEGINNINGS: AtomicU32 = AtomicU32::new(0);
+
 /// How many look at what each bit stands for.
 static LOOKERS: Mutex<[u32; 32]> = Mutex::new([0; 32]);
 
@@ -43,6 +46,10 @@ static LOOKERS: Mutex<[u32; 32]> = Mutex::new([0; 32]);
 pub fn begin(sight: Sight) {
     let bit = sight.bit();
     let mut lookers = LOOKERS.lock().unwrap_or_else(|e| e.into_inner());
+    let at_events = &lookers[EVENTS.trailing_zeros() as usize..];
+    if bit >= EVENTS && at_events.iter().all(|&count| count == 0) {
+        BEGINNINGS.fetch_add(1, Ordering::Relaxed);
+    }
     lookers[bit.trailing_zeros() as usize] += 1;
     WORD.0.fetch_or(bit, Ordering::Relaxed);
 }
@@ -77,6 +84,11 @@ pub fn is_attended() -> bool {
 #[inline(always)]
 pub fn is_watched() -> bool {
     WORD.0.load(Ordering::Relaxed) & !CHECKING != 0
+}
+
+/// Counts how often somebody has begun to look at events while nobody did.
+pub fn beginnings() -> u32 {
+    BEGINNINGS.load(Ordering::Relaxed)
 }
 
 /// Tells whether counters count.
