@@ -3,7 +3,7 @@ CARGO ?= cargo
 BUILD ?= build
 PREFIX ?= /usr/local
 TARGET := $(or $(CARGO_TARGET_DIR),target)/release
-PACKAGES := -p weft-capi -p weft-fortran -p weft-shim-mpich -p weft-node -p weft-launcher
+PACKAGES := -p weft-capi -p weft-fortran -p weft-shim-mpich -p weft-shim-openmpi -p weft-node -p weft-launcher
 
 .PHONY: all binaries run test test-all test-apps bench bench-net docs install wheel clean
 all: binaries examples
@@ -21,6 +21,7 @@ binaries:
 	@$(call copy,$(TARGET)/libmpifort_abi.so,$(BUILD)/lib/libmpifort_abi.so.1)
 	@ln -sfn libmpifort_abi.so.1 $(BUILD)/lib/libmpifort_abi.so
 	@$(call copy,$(TARGET)/libweft_shim_mpich.so,$(BUILD)/lib/weft/abi/libmpi.so.12)
+	@$(call copy,$(TARGET)/libweft_shim_openmpi.so,$(BUILD)/lib/weft/abi/libmpi.so.40)
 	@$(call copy,$(TARGET)/weft-node,$(BUILD)/lib/weft/weft-node)
 	@$(call copy,$(TARGET)/mpirun,$(BUILD)/bin/mpirun)
 	@ln -sfn mpirun $(BUILD)/bin/mpiexec

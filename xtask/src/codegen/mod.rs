@@ -20,8 +20,8 @@ use std::process::{Command, Stdio};
 const FUNCTIONS: &str = "crates/capi/src/generated";
 
 /// The directories with nothing but generated files.
-const DIRECTORIES: [&str; 4] =
-    [FUNCTIONS, fortran::ENTRIES, foreign::DIRECTORIES[0], foreign::DIRECTORIES[1]];
+const DIRECTORIES: [&str; 5] =
+    [FUNCTIONS, fortran::ENTRIES, foreign::DIRECTORIES[0], foreign::DIRECTORIES[1], foreign::DIRECTORIES[2]];
 
 /// Generates all files; with `check`, only compares them with what is there.
 pub fn run(root: &Path, check: bool) -> Result {

@@ -76,6 +76,7 @@ const USES: &[(&str, &[&str])] = &[
     ("fortran", &["base"]),
     ("shims", &["base"]),
     ("shim-mpich", &["base", "shims"]),
+    ("shim-openmpi", &["base", "shims"]),
     ("launcher", &["sys", "base", "machine", "loader", "handshake", "door", "fabric", "p2p", "diagnose"]),
     ("node", &["sys", "base"]),
     ("bench", &[]),

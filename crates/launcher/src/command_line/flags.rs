@@ -43,7 +43,7 @@ const FLAGS: &[Flag] = &[
     flag("workers", &[], &["N"], "Run the ranks on N processors [default: all usable ones]"),
     flag("scheduler", &[], &["user|kernel"], "Who switches between ranks [default: user]"),
     flag("ranks-as", &[], &["threads|processes|auto"], "What a rank is [default: auto, threads where nobody can tell]"),
-    flag("abi", &[], &["mpich|none|auto"], "Whose MPI the program was built for, where its file does not say; none leaves it its own [default: auto]"),
+    flag("abi", &[], &["mpich|openmpi|none|auto"], "Whose MPI the program was built for, where its file does not say; none leaves it its own [default: auto]"),
     flag("ranks-per-process", &[], &["K"], "Run K ranks as threads in each of several processes"),
     flag("set", &[], &["NAME=VALUE"], "Change a setting; weft info --settings lists them"),
     flag("hosts", &["host", "H"], &["NAME[:SLOTS],…"], "Run on these hosts; node[01-16] stands for sixteen [default: those the scheduler has given, or this one]"),

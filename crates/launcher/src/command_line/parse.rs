@@ -107,6 +107,7 @@ fn parse_block(line: &mut CommandLine, arguments: &[OsString]) -> Result<Block, 
             ("auto", ForeignAbi::Auto),
             ("none", ForeignAbi::None),
             ("mpich", ForeignAbi::Library("libmpi.so.12")),
+            ("openmpi", ForeignAbi::Library("libmpi.so.40")),
         ];
         line.abi = choice("abi", value, &choices)?;
     }

@@ -869,6 +869,19 @@ pub fn status_theirs(address: usize) -> usize {
 }
 
 #[inline]
+pub fn pvar_handle_ours(address: usize) -> usize {
+    match address {
+        _ => address,
+    }
+}
+#[inline]
+pub fn pvar_handle_theirs(address: usize) -> usize {
+    match address {
+        _ => address,
+    }
+}
+
+#[inline]
 pub fn comm_ours(handle: i32) -> usize {
     match handle {
         67108864 => 256,

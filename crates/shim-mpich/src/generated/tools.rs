@@ -584,7 +584,11 @@ unsafe extern "C" fn PMPI_T_pvar_handle_free(pe_session: usize, handle: *mut usi
 unsafe extern "C" fn PMPI_T_pvar_read(pe_session: usize, handle: usize, buf: *mut c_void) -> c_int {
     // SAFETY: the interface of MPI_T_pvar_read says what its arguments are, and the caller keeps it.
     unsafe {
-        let code = c::MPI_T_pvar_read(pe_session, handle, tables::buffer_ours(buf as usize) as *mut c_void);
+        let code = c::MPI_T_pvar_read(
+            pe_session,
+            tables::pvar_handle_ours(handle),
+            tables::buffer_ours(buf as usize) as *mut c_void,
+        );
         tables::error_theirs(code)
     }
 }
@@ -593,8 +597,11 @@ unsafe extern "C" fn PMPI_T_pvar_read(pe_session: usize, handle: usize, buf: *mu
 unsafe extern "C" fn PMPI_T_pvar_readreset(pe_session: usize, handle: usize, buf: *mut c_void) -> c_int {
     // SAFETY: the interface of MPI_T_pvar_readreset says what its arguments are, and the caller keeps it.
     unsafe {
-        let code =
-            c::MPI_T_pvar_readreset(pe_session, handle, tables::buffer_ours(buf as usize) as *mut c_void);
+        let code = c::MPI_T_pvar_readreset(
+            pe_session,
+            tables::pvar_handle_ours(handle),
+            tables::buffer_ours(buf as usize) as *mut c_void,
+        );
         tables::error_theirs(code)
     }
 }
@@ -603,7 +610,7 @@ unsafe extern "C" fn PMPI_T_pvar_readreset(pe_session: usize, handle: usize, buf
 unsafe extern "C" fn PMPI_T_pvar_reset(pe_session: usize, handle: usize) -> c_int {
     // SAFETY: the interface of MPI_T_pvar_reset says what its arguments are, and the caller keeps it.
     unsafe {
-        let code = c::MPI_T_pvar_reset(pe_session, handle);
+        let code = c::MPI_T_pvar_reset(pe_session, tables::pvar_handle_ours(handle));
         tables::error_theirs(code)
     }
 }
@@ -630,7 +637,7 @@ unsafe extern "C" fn PMPI_T_pvar_session_free(pe_session: *mut usize) -> c_int {
 unsafe extern "C" fn PMPI_T_pvar_start(pe_session: usize, handle: usize) -> c_int {
     // SAFETY: the interface of MPI_T_pvar_start says what its arguments are, and the caller keeps it.
     unsafe {
-        let code = c::MPI_T_pvar_start(pe_session, handle);
+        let code = c::MPI_T_pvar_start(pe_session, tables::pvar_handle_ours(handle));
         tables::error_theirs(code)
     }
 }
@@ -639,7 +646,7 @@ unsafe extern "C" fn PMPI_T_pvar_start(pe_session: usize, handle: usize) -> c_in
 unsafe extern "C" fn PMPI_T_pvar_stop(pe_session: usize, handle: usize) -> c_int {
     // SAFETY: the interface of MPI_T_pvar_stop says what its arguments are, and the caller keeps it.
     unsafe {
-        let code = c::MPI_T_pvar_stop(pe_session, handle);
+        let code = c::MPI_T_pvar_stop(pe_session, tables::pvar_handle_ours(handle));
         tables::error_theirs(code)
     }
 }
@@ -648,7 +655,11 @@ unsafe extern "C" fn PMPI_T_pvar_stop(pe_session: usize, handle: usize) -> c_int
 unsafe extern "C" fn PMPI_T_pvar_write(pe_session: usize, handle: usize, buf: *mut c_void) -> c_int {
     // SAFETY: the interface of MPI_T_pvar_write says what its arguments are, and the caller keeps it.
     unsafe {
-        let code = c::MPI_T_pvar_write(pe_session, handle, tables::buffer_ours(buf as usize) as *mut c_void);
+        let code = c::MPI_T_pvar_write(
+            pe_session,
+            tables::pvar_handle_ours(handle),
+            tables::buffer_ours(buf as usize) as *mut c_void,
+        );
         tables::error_theirs(code)
     }
 }

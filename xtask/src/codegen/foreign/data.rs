@@ -11,6 +11,12 @@ use std::path::Path;
 pub struct Data {
     /// Its constants that are numbers, handles among them.
     pub values: BTreeMap<String, i64>,
+    /// Its predefined handles that are addresses of variables: name and size of each.
+    #[serde(default)]
+    pub objects: BTreeMap<String, (String, usize)>,
+    /// Variables that stand for objects which the standard does not have; their sizes.
+    #[serde(default)]
+    pub others: BTreeMap<String, usize>,
     /// Functions of its own that are refused.
     pub refused: Vec<String>,
 }

@@ -1,9 +1,11 @@
 //! Libraries for programs that were built for another MPI: `crates/shim-*/src/generated/`.
 //!
-//! - `data`: what differs in another MPI, from `api/abi`. `tables`: its values and ours. `entries`: its functions.
+//! - `data`: what differs in another MPI, from `api/abi`. `tables`: its values and ours. `objects`: variables that stand for its
+//!   predefined objects. `entries`: its functions.
 
 mod data;
 mod entries;
+mod objects;
 mod tables;
 
 use crate::Result;
@@ -11,10 +13,11 @@ use crate::api::Api;
 use std::path::{Path, PathBuf};
 
 /// The directories with nothing but generated files.
-pub const DIRECTORIES: [&str; 2] = ["crates/shims/src/generated", "crates/shim-mpich/src/generated"];
+pub const DIRECTORIES: [&str; 3] =
+    ["crates/shims/src/generated", "crates/shim-mpich/src/generated", "crates/shim-openmpi/src/generated"];
 
 /// The other interfaces: the name of their data in `api/abi`, and where their functions go.
-const FOREIGN: [(&str, &str); 1] = [("mpich", "crates/shim-mpich/src/generated")];
+const FOREIGN: [(&str, &str); 2] = [("mpich", DIRECTORIES[1]), ("openmpi", DIRECTORIES[2])];
 
 /// Generates the files as (path, text).
 pub fn generate(root: &Path, api: &Api) -> Result<Vec<(PathBuf, String)>> {
@@ -26,6 +29,9 @@ pub fn generate(root: &Path, api: &Api) -> Result<Vec<(PathBuf, String)>> {
     for (name, directory) in FOREIGN {
         let data = data::Data::load(root, name)?;
         files.push((Path::new(directory).join("tables.rs"), tables::generate(api, &data)?));
+        if !data.objects.is_empty() {
+            files.push((Path::new(directory).join("objects.rs"), objects::generate(api, &data)?));
+        }
         for (file, text) in entries::generate(api, &data)? {
             files.push((Path::new(directory).join(file), text));
         }

@@ -86,6 +86,7 @@ const ADDRESSES: &[(&str, &[&str])] = &[
     ("buffer", &["MPI_BOTTOM", "MPI_IN_PLACE", "MPI_BUFFER_AUTOMATIC"]),
     ("weights", &["MPI_UNWEIGHTED", "MPI_WEIGHTS_EMPTY"]),
     ("status", &["MPI_STATUS_IGNORE", "MPI_STATUSES_IGNORE"]),
+    ("pvar_handle", &["MPI_T_PVAR_ALL_HANDLES"]),
 ];
 
 /// Which constants belong to a group.
@@ -110,9 +111,12 @@ pub fn generate(api: &Api, data: &Data) -> Result<String> {
             }
             Which::Names(names) => all.iter().copied().filter(|c| names.contains(&c.name.as_str())).collect(),
         };
+        let missing: Vec<&Constant> =
+            members.iter().copied().filter(|c| !data.values.contains_key(&c.name)).collect();
+        let fallback = data.values.get(if *name == "error" { "MPI_ERR_OTHER" } else { "" }).copied();
         let pairs = pairs(&members, data);
         let of = if members.iter().any(|c| c.c == "MPI_Offset") { "i64" } else { "i32" };
-        text += &values(name, of, &pairs);
+        text += &values(name, of, &pairs, &missing, fallback);
     }
     for (name, names) in BITS {
         let members: Vec<&Constant> =
@@ -145,8 +149,15 @@ fn arms(pairs: impl Iterator<Item = (i64, i64)>) -> String {
     once.map(|(from, to)| format!("{from} => {to},\n")).collect()
 }
 
-/// Writes a group of numbers. What only we have means nothing to them, and must not mean anything to us.
-fn values(name: &str, of: &str, pairs: &[(i64, i64)]) -> String {
+/// Writes a group of numbers. What only we have means nothing to them, and must not mean anything to us; a value of ours that they
+/// lack becomes the `fallback`, or a number that means nothing.
+fn values(
+    name: &str,
+    of: &str,
+    pairs: &[(i64, i64)],
+    missing: &[&Constant],
+    fallback: Option<i64>,
+) -> String {
     let foreign: BTreeSet<i64> = pairs.iter().map(|p| p.0).collect();
     let taken: BTreeSet<String> =
         pairs.iter().map(|p| p.1).filter(|ours| !foreign.contains(ours)).map(|v| v.to_string()).collect();
@@ -157,6 +168,11 @@ fn values(name: &str, of: &str, pairs: &[(i64, i64)]) -> String {
         into += &format!("{} => wrong(value.into()) as {of},\n", taken.join(" | "));
     }
     let mut back = arms(changed().map(|(theirs, ours)| (ours, theirs)));
+    let known: BTreeSet<i64> = pairs.iter().map(|pair| pair.1).collect();
+    for value in missing.iter().map(|c| c.value).filter(|value| !known.contains(value)) {
+        let meant = fallback.map_or_else(|| format!("wrong({value}) as {of}"), |value| value.to_string());
+        back += &format!("{value} => {meant},\n");
+    }
     if let ("error", Some((theirs, ours))) = (name, pairs.last()) {
         // Codes that programs add come after the last one of the standard.
         into += &format!("value if value > {theirs} => value - {theirs} + {ours},\n");
