@@ -69,6 +69,59 @@ static void messages(MPI_Comm mine, int rank, int size) {
   CHECK_EQUAL(read_of(sent), 0);
 }
 
+// Every form of a send is a message, whatever its length and whichever way it goes.
+static void forms(MPI_Comm mine, int rank, int size) {
+  static const int lengths[] = {0, 8, 300, 5000, 70000, 1000000};
+  enum { LENGTHS = sizeof lengths / sizeof lengths[0], FORMS = 9 };
+  int to = (rank + 1) % size, from = (rank + size - 1) % size;
+  value expected = 0, v;
+  char *out = malloc(1000000), *in = malloc(1000000), *room = malloc(3000000);
+  memset(out, 1, 1000000);
+  MPI_Buffer_attach(room, 3000000);
+  MPI_T_pvar_handle handle[4] = {take("sent_messages", COUNTER, &mine), take("sent_bytes", SUM, &mine),
+                                 take("matched_messages", COUNTER, &mine), take("matched_bytes", SUM, &mine)};
+  for (int i = 0; i < 4; i++) CHECK_OK(MPI_T_pvar_start(session, handle[i]));
+  MPI_Barrier(mine);
+  for (int l = 0; l < LENGTHS; l++) {
+    int n = lengths[l];
+    for (int form = 0; form < FORMS; form++) {
+      MPI_Request receive, send = MPI_REQUEST_NULL;
+      if (form < FORMS - 1) MPI_Irecv(in, n, MPI_CHAR, from, form, mine, &receive);
+      if (form % 2) MPI_Barrier(mine); // Else the message may come before its receive.
+      switch (form) {
+      case 0: MPI_Send(out, n, MPI_CHAR, to, form, mine); break;
+      case 1: MPI_Rsend(out, n, MPI_CHAR, to, form, mine); break;
+      case 2: MPI_Ssend(out, n, MPI_CHAR, to, form, mine); break;
+      case 3: MPI_Bsend(out, n, MPI_CHAR, to, form, mine); break;
+      case 4: MPI_Isend(out, n, MPI_CHAR, to, form, mine, &send); break;
+      case 5: MPI_Issend(out, n, MPI_CHAR, to, form, mine, &send); break;
+      case 6: MPI_Ibsend(out, n, MPI_CHAR, to, form, mine, &send); break;
+      case 7:
+        MPI_Send_init(out, n, MPI_CHAR, to, form, mine, &send);
+        MPI_Start(&send);
+        break;
+      case 8: MPI_Sendrecv_replace(out, n, MPI_CHAR, to, form, from, form, mine, MPI_STATUS_IGNORE); break;
+      }
+      MPI_Wait(&send, MPI_STATUS_IGNORE);
+      if (form == 7) MPI_Request_free(&send);
+      if (form < FORMS - 1) MPI_Wait(&receive, MPI_STATUS_IGNORE);
+      expected += (value)n;
+    }
+  }
+  CHECK_OK(MPI_T_pvar_read(session, handle[0], &v));
+  CHECK_EQUAL(v, FORMS * LENGTHS);
+  CHECK_OK(MPI_T_pvar_read(session, handle[1], &v));
+  CHECK_EQUAL(v, expected);
+  CHECK_OK(MPI_T_pvar_read(session, handle[2], &v));
+  CHECK_EQUAL(v, FORMS * LENGTHS);
+  CHECK_OK(MPI_T_pvar_read(session, handle[3], &v));
+  CHECK_EQUAL(v, expected);
+  MPI_Buffer_detach(&room, &(int){0});
+  free(room);
+  free(in);
+  free(out);
+}
+
 static void queues(MPI_Comm mine, int rank, int size) {
   int to = (rank + 1) % size, from = (rank + size - 1) % size, data[COUNT] = {0}, came[COUNT];
   MPI_T_pvar_handle unexpected = take("unexpected_messages", COUNTER, NULL), length = take("unexpected_queue_length", MPI_T_PVAR_CLASS_LEVEL, NULL);
@@ -191,6 +244,7 @@ int main(int argc, char **argv) {
   CHECK_OK(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
   CHECK_OK(MPI_T_pvar_session_create(&session));
   messages(mine, rank, size);
+  forms(mine, rank, size);
   queues(mine, rank, size);
   collectives(mine);
   windows(mine, rank, size);
