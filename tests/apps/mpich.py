@@ -1,12 +1,18 @@
-"""MPICH's own tests of the Fortran bindings: mpif.h, the module mpi, the module mpi_f08. Each prints "No Errors" if it has found none."""
+"""MPICH's own tests of the Fortran bindings (mpif.h, the module mpi, the module mpi_f08) and of the tool information interface.
+Each prints "No Errors" if it has found none."""
 import re
 import shutil
+from pathlib import Path
 
 from archive import run, unpack
 from lib import Failed, Skip, at_once, tail
 
 # A way's folder, the ending of its files, and what the build must have for it.
 WAYS = {"f77": ("f", "include/mpif.h"), "f90": ("f90", None), "f08": ("f90", None)}
+# The tests of the tool information interface that are about no variable of MPICH's own, with the numbers of ranks.
+TOOLS = {"mpi_t/mpi_t_str": 1, "mpi_t/mpit_vars": 1, "mpi_t/getindex": 1, "mpi_t/cvarwrite": 1, "threads/mpi_t/mpit_threading": 1}
+# What MPICH's configure would say of threads: POSIX has them.
+THREADS = "-DTHREAD_PACKAGE_NAME=2"
 # Chapters that Weft does not have yet.
 NOT_DONE = ("rma", "io")
 # Tests that are wrong about MPI 5.0, by why; those of one way only with its name.
@@ -89,10 +95,27 @@ class Way:
         code, output = run(words, cwd=place)
         if code:
             raise Failed(f"does not compile: {tail(output, 12)}")
-        for kind in ("threads", "processes"):
-            code, output = run([*self.options.mpirun, "--ranks-as", kind, "-n", ranks, place / name], cwd=place, timeout=60)
-            if code or "No Errors" not in output:
-                raise Failed(f"as {kind}: exit code {code}: {tail(output)}")
+        run_both(self.options, ranks, place / name)
+
+
+def run_both(options, ranks, program):
+    """Runs a test as threads and as processes."""
+    for kind in ("threads", "processes"):
+        code, output = run([*options.mpirun, "--ranks-as", kind, "-n", ranks, program], cwd=program.parent, timeout=60)
+        if code or "No Errors" not in output:
+            raise Failed(f"as {kind}: exit code {code}: {tail(output)}")
+
+
+def tool(options, source, name):
+    """Compiles and runs a test in C of the tool information interface."""
+    top, program = source / "test/mpi", options.out / "mpich" / Path(name).name
+    (top / "include/mpitestconf.h").write_text("")
+    flags = ["-w", THREADS, "-DHAVE_STDLIB_H", "-DHAVE_STRING_H", "-DHAVE_STDARG_H", "-I", top / "include", "-I", top / "util"]
+    utilities = [top / "util" / f"{name}.c" for name in ("mtest", "mtest_common", "mtest_thread")]
+    code, output = run([*options.mpicc, *flags, "-o", program, top / f"{name}.c", *utilities, "-pthread"])
+    if code:
+        raise Failed(f"does not compile: {tail(output, 12)}")
+    run_both(options, TOOLS[name], program)
 
 
 def unpacked(options, apt):
@@ -102,7 +125,9 @@ def unpacked(options, apt):
 
 def tests(options, apt, test):
     """Builds and runs the tests of all ways, two at a time."""
-    source = test("mpich's tests of Fortran: sources", lambda: unpacked(options, apt))
+    source = test("mpich's tests: sources", lambda: unpacked(options, apt))
+    for name in TOOLS if source else ():
+        test(f"mpich {name}", lambda name=name: tool(options, source, name))
     for name in WAYS if source else ():
         way = Way(options, source, name)
         needs = WAYS[name][1]
