@@ -22,6 +22,7 @@ use crate::engine::Engine;
 use crate::matching::{Envelope, Holds, Queue};
 use crate::remote::{FarReceive, FarSend};
 use crate::reports::checking::{self, Origin};
+use crate::reports::told;
 use crate::requests::{PartitionedMessage, Work, WorkDescription};
 use crate::waiting::signal::Signal;
 use core::any::Any;
@@ -285,6 +286,9 @@ struct Sending {
     link: Option<Arc<Link>>,
     far: Option<Arc<FarSend>>,
     partitions: u32,
+    /// The length of each part, and the context of the communicator.
+    bytes: u64,
+    context: u32,
     /// The parts that are ready in this round.
     ready: Bits,
     /// The receiver in the job, and the tag.
@@ -495,7 +499,7 @@ impl Engine {
         parts: Parts,
         comm: abi::Comm,
     ) -> abi::Request {
-        let partitions = parts.partitions;
+        let (partitions, bytes) = (parts.partitions, parts.bytes);
         let (mut link, mut far) = (None, None);
         match target.map(|rank| (rank, self.local(rank))) {
             None => {}
@@ -505,7 +509,15 @@ impl Engine {
             Some((rank, None)) => far = Some(FarSend::new(self, me, rank, envelope, parts)),
         }
         let to = target.map(|rank| (rank, envelope.tag()));
-        let work = Sending { link, far, partitions, ready: Bits::new(partitions), to };
+        let work = Sending {
+            link,
+            far,
+            partitions,
+            bytes,
+            context: envelope.context,
+            ready: Bits::new(partitions),
+            to,
+        };
         me.requests().create_work(Arc::new(work), comm, false)
     }
 
@@ -555,7 +567,13 @@ impl Engine {
         for partition in partitions.clone() {
             in_range(partition, send.partitions)?;
         }
-        partitions.into_iter().try_for_each(|partition| send.pready(partition as u32))
+        partitions.into_iter().try_for_each(|partition| {
+            send.pready(partition as u32)?;
+            if send.to.is_some() {
+                told::made_ready(me.rank(), send.context, send.bytes);
+            }
+            Ok(())
+        })
     }
 
     /// Tells whether a part of a partitioned receive is there; true if the request is null or inactive.

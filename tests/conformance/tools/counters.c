@@ -122,6 +122,35 @@ static void forms(MPI_Comm mine, int rank, int size) {
   free(out);
 }
 
+static void partitions(MPI_Comm mine, int rank, int size) {
+  int to = (rank + 1) % size, from = (rank + size - 1) % size, out[12] = {0}, in[12];
+  MPI_Comm world = MPI_COMM_WORLD;
+  MPI_Request send, receive, nobody;
+  MPI_T_pvar_handle parts = take("partitions", COUNTER, &mine), bytes = take("partition_bytes", SUM, &mine);
+  MPI_T_pvar_handle elsewhere = take("partitions", COUNTER, &world);
+  CHECK_OK(MPI_T_pvar_start(session, parts));
+  CHECK_OK(MPI_T_pvar_start(session, bytes));
+  CHECK_OK(MPI_T_pvar_start(session, elsewhere));
+  MPI_Psend_init(out, 4, 3, MPI_INT, to, 0, mine, MPI_INFO_NULL, &send);
+  MPI_Psend_init(out, 4, 3, MPI_INT, MPI_PROC_NULL, 0, mine, MPI_INFO_NULL, &nobody);
+  MPI_Precv_init(in, 4, 3, MPI_INT, from, 0, mine, MPI_INFO_NULL, &receive);
+  MPI_Start(&send);
+  MPI_Start(&receive);
+  MPI_Start(&nobody);
+  MPI_Pready(3, send);
+  MPI_Pready_range(0, 2, send);
+  MPI_Pready_range(0, 3, nobody);
+  MPI_Wait(&send, MPI_STATUS_IGNORE);
+  MPI_Wait(&receive, MPI_STATUS_IGNORE);
+  MPI_Wait(&nobody, MPI_STATUS_IGNORE);
+  CHECK_EQUAL(read_of(parts), 4);
+  CHECK_EQUAL(read_of(bytes), 48);
+  CHECK_EQUAL(read_of(elsewhere), 0);
+  MPI_Request_free(&send);
+  MPI_Request_free(&receive);
+  MPI_Request_free(&nobody);
+}
+
 static void queues(MPI_Comm mine, int rank, int size) {
   int to = (rank + 1) % size, from = (rank + size - 1) % size, data[COUNT] = {0}, came[COUNT];
   MPI_T_pvar_handle unexpected = take("unexpected_messages", COUNTER, NULL), length = take("unexpected_queue_length", MPI_T_PVAR_CLASS_LEVEL, NULL);
@@ -245,6 +274,7 @@ int main(int argc, char **argv) {
   CHECK_OK(MPI_T_pvar_session_create(&session));
   messages(mine, rank, size);
   forms(mine, rank, size);
+  partitions(mine, rank, size);
   queues(mine, rank, size);
   collectives(mine);
   windows(mine, rank, size);

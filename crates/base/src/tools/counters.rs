@@ -91,6 +91,8 @@ counters! {
     SentBytes "sent_bytes" Messages Aggregate Communicator "Bytes of messages that the rank sent on a communicator";
     MatchedMessages "matched_messages" Messages Counter Communicator "Messages for the rank on a communicator that met their receive";
     MatchedBytes "matched_bytes" Messages Aggregate Communicator "Bytes of messages for the rank on a communicator that met their receive";
+    Partitions "partitions" Messages Counter Communicator "Partitions that the rank has made ready to be sent on a communicator";
+    PartitionBytes "partition_bytes" Messages Aggregate Communicator "Bytes of partitions that the rank has made ready to be sent on a communicator";
     UnexpectedMessages "unexpected_messages" Messages Counter Rank "Messages that came before a receive for them was posted, and were queued";
     CreditWaits "credit_waits" Messages Counter Rank "Short messages to another process that had to ask first, for lack of credit";
     Parks "parks" Ranks Counter Rank "How often threads of the rank gave their core away to wait";

@@ -51,6 +51,16 @@ fn count_sent(rank: u32, envelope: &Envelope, (messages, sums): (Counter, Counte
     }
 }
 
+/// Counts a partition that rank `rank` has made ready; its envelope has the odd context of the program's communicator.
+#[inline(always)]
+pub(crate) fn made_ready(rank: u32, context: u32, bytes: u64) {
+    if watch::is_counting() {
+        let communicator = u64::from(context & !1);
+        ranks::count_of(rank, Counter::Partitions, communicator, 1);
+        ranks::count_of(rank, Counter::PartitionBytes, communicator, bytes);
+    }
+}
+
 /// Counts a short message that has to ask first, as there was no credit.
 #[inline(always)]
 pub(crate) fn lacked_credit(rank: u32) {
