@@ -22,6 +22,20 @@ int main(int argc, char **argv) {
   CHECK_CLASS(MPI_Gather(MPI_IN_PLACE, 1, MPI_INT, y, 1, MPI_INT, (check_rank + 1) % size, world),
               size > 1 ? MPI_ERR_BUFFER : MPI_SUCCESS);
   CHECK_CLASS(MPI_Allgatherv(&x, 1, MPI_INT, y, NULL, NULL, MPI_INT, world), MPI_ERR_ARG);
+  // One buffer twice: every rank has the piece for itself in both.
+  int counts[64], displacements[64], buffer[64] = {0};
+  MPI_Datatype types[64];
+  for (int peer = 0; peer < size; peer++) {
+    counts[peer] = 1;
+    displacements[peer] = peer;
+    types[peer] = MPI_INT;
+  }
+  CHECK_CLASS(MPI_Alltoallv(buffer, counts, displacements, MPI_INT, buffer, counts, displacements, MPI_INT, world),
+              MPI_ERR_BUFFER);
+  for (int peer = 0; peer < size; peer++)
+    displacements[peer] *= sizeof(int);
+  CHECK_CLASS(MPI_Alltoallw(buffer, counts, displacements, types, buffer, counts, displacements, types, world),
+              MPI_ERR_BUFFER);
   MPI_Datatype pair;
   MPI_Type_contiguous(2, MPI_INT, &pair);
   CHECK_CLASS(MPI_Bcast(y, 1, pair, 0, world), MPI_ERR_TYPE);
