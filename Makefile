@@ -22,6 +22,7 @@ binaries:
 	@ln -sfn libmpifort_abi.so.1 $(BUILD)/lib/libmpifort_abi.so
 	@$(call copy,$(TARGET)/libweft_shim_mpich.so,$(BUILD)/lib/weft/abi/libmpi.so.12)
 	@$(call copy,$(TARGET)/libweft_shim_openmpi.so,$(BUILD)/lib/weft/abi/libmpi.so.40)
+	@$(MAKE) --no-print-directory $(BUILD)/lib/weft/abi/libmpich.so.12
 	@$(call copy,$(TARGET)/weft-node,$(BUILD)/lib/weft/weft-node)
 	@$(call copy,$(TARGET)/mpirun,$(BUILD)/bin/mpirun)
 	@ln -sfn mpirun $(BUILD)/bin/mpiexec
@@ -34,6 +35,10 @@ binaries:
 	@if command -v gfortran >/dev/null; then $(BUILD)/bin/mpifort -show >/dev/null; fi
 	@$(BUILD)/bin/weft write-pages $(BUILD)
 	@$(MAKE) --no-print-directory $(BUILD)/lib/weft/weft-tune-kernel
+
+# MPICH's library as Debian names it: nothing but a need of the other name.
+$(BUILD)/lib/weft/abi/libmpich.so.12:
+	$(CC) -shared -nostdlib -Wl,-soname,libmpich.so.12 -Wl,--no-as-needed -Wl,-rpath,'$$ORIGIN' -o $@ -x c /dev/null -x none $(BUILD)/lib/weft/abi/libmpi.so.12
 
 # What `weft tune` measures with.
 $(BUILD)/lib/weft/weft-tune-kernel: crates/launcher/kernels/tune.c

@@ -58,10 +58,7 @@ unsafe extern "C" fn PMPI_Abi_get_info(info: *mut Info) -> c_int {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PMPI_Abi_get_version(abi_major: *mut c_int, abi_minor: *mut c_int) -> c_int {
     // SAFETY: the interface of MPI_Abi_get_version says what its arguments are, and the caller keeps it.
-    unsafe {
-        let code = c::MPI_Abi_get_version(abi_major, abi_minor);
-        tables::error_theirs(code)
-    }
+    unsafe { special::others::abi_get_version::<This>(abi_major, abi_minor) }
 }
 
 #[unsafe(no_mangle)]

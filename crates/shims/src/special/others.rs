@@ -1,4 +1,4 @@
-//! Spawning, contents of datatypes, ranks of groups.
+//! Spawning, contents of datatypes, ranks of groups, the interface's version.
 //!
 //! Unsafe because it calls C with what the program passes.
 #![allow(unsafe_code)]
@@ -8,6 +8,22 @@ use crate::c;
 use crate::handles::{Handles, Variable};
 use core::ffi::c_int;
 use weft_base::constants::{MPI_COMBINER_DARRAY, MPI_COMBINER_SUBARRAY, MPI_COMM_NULL, MPI_INT64_T};
+
+/// `MPI_Abi_get_version`: this is not the standard's binary interface, which the standard wants to be told so. Programs take
+/// the interface of a library from it.
+///
+/// # Safety
+/// As the interface says.
+pub unsafe fn abi_get_version<A: Abi>(abi_major: *mut c_int, abi_minor: *mut c_int) -> c_int {
+    // SAFETY: the caller's variables, or null pointers, which C refuses.
+    unsafe {
+        let code = c::MPI_Abi_get_version(abi_major, abi_minor);
+        if code == 0 {
+            (*abi_major, *abi_minor) = (-1, -1);
+        }
+        A::error_theirs(code)
+    }
+}
 
 /// The codes of processes to be started.
 struct Codes {

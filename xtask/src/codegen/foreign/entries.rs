@@ -22,6 +22,7 @@ use weft_shims::texts::*;
 
 /// Procedures whose entries are more than conversions, with the module of `weft_shims::special`.
 const SPECIAL: &[(&str, &str)] = &[
+    ("MPI_Abi_get_version", "others"),
     ("MPI_Attr_get", "attributes"),
     ("MPI_Buffer_attach", "buffers"),
     ("MPI_Buffer_detach", "buffers"),
