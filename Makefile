@@ -47,7 +47,7 @@ $(BUILD)/lib/weft/weft-tune-kernel: crates/launcher/kernels/tune.c
 # What a fresh machine may lack.
 TOOLS := gcc g++ python3
 TEST_TOOLS := $(TOOLS) git gfortran nm:binutils cmake gdb valgrind munged:munge slurmctld slurmd srun:slurm-client \
-	pkg-config groff mandoc zsh fish autoconf aclocal:automake /usr/share/aclocal/ax_mpi.m4:autoconf-archive
+	pkg-config groff mandoc zsh fish autoconf aclocal:automake m4 libtoolize:libtool /usr/share/aclocal/ax_mpi.m4:autoconf-archive
 
 run:
 	@.ci/setup $(TOOLS)

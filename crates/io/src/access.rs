@@ -52,6 +52,13 @@ impl Access {
             Error::new(MPI_ERR_ARG, text)
         };
         let position = offset.checked_mul(view.unit()).ok_or_else(beyond)?;
+        if bytes > 0 && view.is_exhausted(position.saturating_add(bytes)) {
+            let text = format!(
+                "offset is {offset}; {bytes} bytes from there on need a second instance of the view's filetype, which has an extent \
+                 shorter than its data, so that instances overlap; give the filetype a longer extent with MPI_Type_create_resized"
+            );
+            return Err(Error::new(MPI_ERR_ARG, text));
+        }
         let mut pieces = view.pieces(position, bytes).ok_or_else(beyond)?;
         let overhang = if is_atomic && direction == Direction::Read { view.overhang() } else { 0 };
         let range = match pieces.next() {

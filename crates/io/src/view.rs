@@ -30,6 +30,8 @@ pub struct View {
     runs: Box<[Run]>,
     /// Whether runs of what is only read overlap.
     overlaps: bool,
+    /// Whether only its first instance can be used, as others would overlap it or go backwards.
+    is_once: bool,
 }
 
 #[cold]
@@ -70,6 +72,7 @@ impl View {
             first: 0,
             runs: Box::default(),
             overlaps: false,
+            is_once: false,
         };
         view.find_runs(&in_file, is_writable)?;
         Ok(view)
@@ -99,17 +102,17 @@ impl View {
             }
             before += length;
         });
-        if let Some(last) = runs.last() {
-            let reach = if is_writable { last.offset + last.length } else { last.offset };
-            if self.extent < reach || self.extent == 0 {
-                wrong = wrong.or(Some("has an extent shorter than its data, so that instances overlap"));
-            }
+        // Libraries above MPI make filetypes of which they use one instance, and do not care for the extent.
+        let length = runs.last().map_or(0, |last| last.offset + last.length);
+        let reach = runs.last().map_or(0, |last| if is_writable { length } else { last.offset });
+        if self.size > 0 && (self.extent < reach || self.extent == 0) {
+            self.is_once = true;
+            self.extent = length;
         }
         if let Some(what) = wrong {
             return Err(refused(what));
         }
         let meets = |pair: &[Run]| pair[1].offset < pair[0].offset + pair[0].length;
-        let length = runs.last().map_or(0, |last| last.offset + last.length);
         self.overlaps = runs.windows(2).any(meets) || length > self.extent;
         self.first = first.unwrap_or(0) as u64;
         self.runs = runs.into();
@@ -157,6 +160,11 @@ impl View {
         self.overlaps
     }
 
+    /// Tells whether an operation that ends behind this byte of data would need a second instance where there can be only one.
+    pub(crate) fn is_exhausted(&self, end: u64) -> bool {
+        self.is_once && end > self.size
+    }
+
     /// Returns how many bytes of data lie before a position of the file.
     pub fn bytes_before(&self, offset: u64) -> u64 {
         let Some(within) = offset.checked_sub(self.displacement + self.first).filter(|_| self.size > 0)
@@ -170,11 +178,14 @@ impl View {
     }
 
     /// Cuts data into pieces of the file: offsets and lengths, in order; neighbours are one piece. Nothing if the view has no data,
-    /// or if the pieces go beyond what a file can have.
+    /// if the pieces go beyond what a file can have, or beyond the only instance of a filetype whose instances would overlap.
     pub fn pieces(&self, position: u64, length: u64) -> Option<Pieces<'_>> {
         let end = position.checked_add(length)?;
         if self.size == 0 {
             return (length == 0).then_some(Pieces { view: self, instance: 0, run: 0, within: 0, left: 0 });
+        }
+        if self.is_exhausted(end) {
+            return None;
         }
         let instances = u128::from(end / self.size) + 1;
         let last =

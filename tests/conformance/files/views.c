@@ -115,13 +115,26 @@ int main(int argc, char **argv) {
   CHECK_OK(MPI_File_read_at(file, 1, row, 8, MPI_BYTE, &status));
   CHECK_EQUAL(row[0], 1);
 
+  // Of a filetype whose instances would overlap, one can be written and read.
+  MPI_Datatype apart, narrow;
+  int two[2] = {rank + 1, -rank - 1}, again[2] = {0, 0};
+  CHECK_OK(MPI_Type_vector(2, 1, 2 * size, MPI_INT, &apart));
+  CHECK_OK(MPI_Type_create_resized(apart, 0, 4, &narrow));
+  CHECK_OK(MPI_Type_commit(&narrow));
+  CHECK_OK(MPI_File_set_view(file, 4 * rank, MPI_INT, narrow, "native", MPI_INFO_NULL));
+  CHECK_OK(MPI_File_write_at_all(file, 0, two, 2, MPI_INT, &status));
+  CHECK_OK(MPI_File_read_at_all(file, 0, again, 2, MPI_INT, &status));
+  CHECK(again[0] == two[0] && again[1] == two[1]);
+  CHECK_CLASS(MPI_File_write_at(file, 1, two, 2, MPI_INT, &status), MPI_ERR_ARG);
+  CHECK_CLASS(MPI_File_write_at_all(file, 1, two, 2, MPI_INT, &status), MPI_ERR_ARG);
+
   // A rank without data.
   MPI_Datatype none;
   CHECK_OK(MPI_Type_contiguous(0, MPI_INT, &none));
   CHECK_OK(MPI_Type_commit(&none));
   CHECK_OK(MPI_File_set_view(file, 0, MPI_INT, rank == 0 ? none : MPI_INT, "native", MPI_INFO_NULL));
   CHECK_OK(MPI_File_read_all(file, got, rank == 0 ? 0 : 1, MPI_INT, &status));
-  MPI_Datatype all[] = {block, spread, columns, inner, backwards, twice, six, none};
+  MPI_Datatype all[] = {block, spread, columns, inner, backwards, twice, six, apart, narrow, none};
   for (unsigned i = 0; i < sizeof all / sizeof *all; i++) CHECK_OK(MPI_Type_free(&all[i]));
   CHECK_OK(MPI_File_close(&file));
   return check_end();
