@@ -62,7 +62,7 @@ REASONS = {
         errors/pt2pt/truncmsg2""",
     "wants communicators to run out": """errors/comm/too_many_comms errors/comm/too_many_comms2 errors/comm/too_many_comms3
         errors/comm/too_many_icomms errors/comm/too_many_icomms2""",
-    "takes minutes, as bytes are combined one by one": "rma/large_acc_flush_local",
+    "takes minutes": "rma/large_acc_flush_local rma/rma_contig",
     "compares and swaps characters": "errors/rma/cas_type_check",
 }
 WRONG = {name: reason for reason, names in REASONS.items() for name in names.split()}
