@@ -254,6 +254,34 @@ fn references_to_library_data_can_be_redirected() {
 }
 
 #[test]
+fn variables_of_private_libraries_may_be_in_the_program() {
+    let shop = Workshop::new("copied variables");
+    // The variable has references in itself: to the library's own data, to a variable of the program, and to one of libc.
+    let library = r#"
+        #include <unistd.h>
+        int counter = 5, shadowed = 1;
+        struct record { int value; int *counter, *shadowed, *index; } record = {7, &counter, &shadowed, &optind};
+        struct record *where(void) { return &record; }
+        int *count(void) { ++*record.counter; return &counter; }
+        __attribute__((constructor)) static void begin(void) { record.value += weft_rank(); }"#;
+    shop.library("librecord.so", library, &["-L.", "-l:libmpi_abi.so.1"]);
+    let source = r#"
+        #include <stdio.h>
+        int weft_rank(void), shadowed = 40, *count(void);
+        extern int counter;
+        extern struct record { int value; int *counter, *shadowed, *index; } record;
+        struct record *where(void);
+        int main(void) {
+            int is_one = where() == &record && count() == &counter && record.counter == &counter;
+            printf("%d %d %d %d %d %d\n", weft_rank(), is_one, record.value, counter, *record.shadowed, *record.index);
+            return 0;
+        }"#;
+    let program = shop.build("gcc", "c", "copied", source, &["-fPIE", "-pie", "-L.", "-l:librecord.so"]);
+    let output = shop.host(&["--redirect-getopt"], 5, &program).output().expect("a run");
+    assert_eq!(lines_of(&output), each(5, |r| format!("{r} 1 {} 6 40 {}", 7 + r, 1000 + r)));
+}
+
+#[test]
 fn functions_named_like_libcs_are_the_programs_own() {
     let shop = Workshop::new("same names");
     shop.library(

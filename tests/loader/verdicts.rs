@@ -82,11 +82,26 @@ fn copies_of_library_data_are_refused() {
     let text =
         processes(&shop.build("g++", "cc", "cout", cout, &["-fPIE", "-pie"]), &[ReasonKind::CopyRelocation]);
     assert!(text.contains("_ZSt4cout"), "{text}");
-    let optarg = "#include <unistd.h>\nint weft_rank(void); int main(void) { return weft_rank() + optind; }";
-    let path = shop.build("gcc", "c", "optind", optarg, &["-fPIE", "-pie"]);
+    let tables = "#include <obstack.h>\nint weft_rank(void);
+        int main(void) { obstack_alloc_failed_handler = 0; return weft_rank(); }";
+    let path = shop.build("gcc", "c", "obstack", tables, &["-fPIE", "-pie"]);
     let text = processes(&path, &[ReasonKind::CopyRelocation]);
-    assert!(text.contains("optind"), "{text}");
+    assert!(text.contains("obstack_alloc_failed_handler"), "{text}");
     assert_eq!(Program::prepare(&path, OURS).expect_err("a refusal").kind, ErrorKind::NeedsProcesses);
+}
+
+#[test]
+fn copies_of_what_a_rank_has_of_its_own_are_harmless() {
+    let shop = Workshop::new("copies of variables");
+    let source = "#include <unistd.h>\nint weft_rank(void); int main(void) { return weft_rank() + optind; }";
+    threads(&shop.build("gcc", "c", "optind", source, &["-fPIE", "-pie"]));
+    shop.library("libvalues.so", "int value = 1;", &[]);
+    let source = "extern int value; int weft_rank(void); int main(void) { return weft_rank() + value; }";
+    threads(&shop.build("gcc", "c", "value", source, &["-fPIE", "-pie", "-L.", "-l:libvalues.so"]));
+    // A table of virtual functions is a constant.
+    let source = "struct Base { virtual ~Base() {} }; struct Derived : Base {}; extern \"C\" int weft_rank();
+        int main() { Base *made = new Derived; bool is = dynamic_cast<Derived *>(made); delete made; return weft_rank() * is; }";
+    threads(&shop.build("g++", "cc", "virtual", source, &["-fPIE", "-pie"]));
 }
 
 #[test]

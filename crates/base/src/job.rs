@@ -142,6 +142,33 @@ impl Job {
         self.host_of.iter().any(|&host| host != self.host_of[0])
     }
 
+    /// Returns the variables in which the MPI that a rank's program was built for tells where the rank is.
+    pub fn told(&self, rank: u32) -> Vec<(OsString, OsString)> {
+        let Some(abi) = self.blocks[self.block_of(rank)].abi else { return Vec::new() };
+        let host = |rank: u32| self.host_of(self.node_of.get(rank as usize).copied().unwrap_or(0));
+        let own = host(rank);
+        let here = |ranks: u32| (0..ranks).filter(|&rank| host(rank) == own).count() as u32;
+        let size = self.ranks();
+        let (local_rank, local_size) = if self.is_spread() { (here(rank), here(size)) } else { (rank, size) };
+        let all: &[(&str, u32)] = match abi {
+            Abi::Mpich => &[
+                ("PMI_RANK", rank),
+                ("PMI_SIZE", size),
+                ("MPI_LOCALRANKID", local_rank),
+                ("MPI_LOCALNRANKS", local_size),
+            ],
+            Abi::OpenMpi => &[
+                ("OMPI_COMM_WORLD_RANK", rank),
+                ("OMPI_COMM_WORLD_SIZE", size),
+                ("OMPI_COMM_WORLD_LOCAL_RANK", local_rank),
+                ("OMPI_COMM_WORLD_LOCAL_SIZE", local_size),
+                ("OMPI_COMM_WORLD_NODE_RANK", local_rank),
+                ("OMPI_UNIVERSE_SIZE", self.universe.unwrap_or(size)),
+            ],
+        };
+        all.iter().map(|(name, value)| ((*name).into(), value.to_string().into())).collect()
+    }
+
     /// Returns the block of a rank, by its number.
     pub fn block_of(&self, rank: u32) -> usize {
         let mut first = 0;
@@ -178,6 +205,29 @@ pub struct Block {
     /// What else the command line says that `MPI_INFO_ENV` tells: keys and values.
     #[serde(default)]
     pub info: Vec<(String, String)>,
+    /// Another MPI for which the program was built.
+    #[serde(default)]
+    pub abi: Option<Abi>,
+}
+
+/// Another MPI whose programs run with our libraries of its names.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Abi {
+    /// MPICH's interface, which Intel's MPI has, too.
+    Mpich,
+    /// Open MPI's.
+    OpenMpi,
+}
+
+impl Abi {
+    /// Returns whose interface a library has, by its name.
+    pub fn of_library(name: &str) -> Option<Self> {
+        match name.rsplit_once(".so.")?.1.split('.').next()? {
+            "12" => Some(Self::Mpich),
+            "40" => Some(Self::OpenMpi),
+            _ => None,
+        }
+    }
 }
 
 impl Block {
@@ -523,5 +573,53 @@ mod tests {
         for text in ["", "1,2,3", "1,2,3,4,5", "1,2,-2,0", "-1,2,3,0", "1,2,3,x", "1,2,3,99999999999"] {
             assert!(text.parse::<Handover>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn each_rank_is_told_where_it_is_in_the_words_of_its_mpi() {
+        let block = |ranks, abi| Block {
+            ranks,
+            program: "program".into(),
+            arguments: vec!["program".into()],
+            environment: Vec::new(),
+            info: Vec::new(),
+            abi,
+        };
+        let job = Job {
+            blocks: vec![block(3, Some(Abi::Mpich)), block(2, Some(Abi::OpenMpi)), block(1, None)],
+            node_of: vec![0, 1, 1, 0, 2, 2],
+            host_of: vec![0, 1, 0],
+            universe: Some(8),
+            version: String::new(),
+            settings: Vec::new(),
+            bind: false,
+            hosts: Vec::new(),
+            secret: None,
+            verbose: false,
+            has_names_afar: false,
+            id: 0,
+            parent: None,
+            outputs: Vec::new(),
+        };
+        let told = |rank| {
+            let all = job.told(rank).into_iter();
+            all.map(|(name, value)| format!("{}={}", name.display(), value.display())).collect::<Vec<_>>()
+        };
+        assert_eq!(told(2), ["PMI_RANK=2", "PMI_SIZE=6", "MPI_LOCALRANKID=1", "MPI_LOCALNRANKS=2"]);
+        let open = told(4);
+        assert_eq!(
+            open[..4],
+            [
+                "OMPI_COMM_WORLD_RANK=4",
+                "OMPI_COMM_WORLD_SIZE=6",
+                "OMPI_COMM_WORLD_LOCAL_RANK=2",
+                "OMPI_COMM_WORLD_LOCAL_SIZE=4"
+            ]
+        );
+        assert_eq!(open[5], "OMPI_UNIVERSE_SIZE=8");
+        assert!(told(5).is_empty());
+        assert_eq!(Abi::of_library("libmpich.so.12"), Some(Abi::Mpich));
+        assert_eq!(Abi::of_library("libmpi_mpifh.so.40"), Some(Abi::OpenMpi));
+        assert_eq!(Abi::of_library("libmpi_abi.so.1"), None);
     }
 }

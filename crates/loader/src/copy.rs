@@ -114,6 +114,13 @@ impl Program {
             }
             settle(object, bases[position])?;
         }
+        for copied in &self.inner.copied {
+            let from = (bases[copied.owner] + copied.from as usize) as *const u8;
+            let to = (bases[0] + copied.to as usize) as *mut u8;
+            // SAFETY: a variable of a library and room for it in the program's data, as the template's maker checked. They
+            // are of different objects, and nothing of the copy runs yet.
+            unsafe { std::ptr::copy_nonoverlapping(from, to, copied.length as usize) };
+        }
         for (object, slot, owner, value) in &self.inner.corrections {
             let target = (bases[*owner] + *value as usize).wrapping_add(slot.addend as usize);
             // SAFETY: the slot lies in the object's writable data, as the template's maker checked, and nothing of
@@ -276,8 +283,8 @@ impl Copy {
 
     /// Returns the address of a shared library's variable that the linker has copied into the program.
     pub fn copied_variable(&self, symbol: &str) -> Option<usize> {
-        let address = self.program.inner.objects[0].template.copied.get(symbol)?;
-        Some(self.bases[0] + *address as usize)
+        let place = self.program.inner.objects[0].template.copied.get(symbol)?;
+        Some(self.bases[0] + place.address as usize)
     }
 
     /// Starts the copy at its entry point, on the calling thread's stack.

@@ -70,6 +70,13 @@ pub(crate) struct Slot {
     pub addend: i64,
 }
 
+/// A range of an object's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub address: u64,
+    pub length: u64,
+}
+
 /// Everything needed to make copies of one object.
 #[derive(Debug)]
 pub(crate) struct Template {
@@ -91,7 +98,7 @@ pub(crate) struct Template {
     /// Holds the slots for each symbol that this object looks up, its own ones included.
     pub slots: HashMap<Box<str>, Vec<Slot>>,
     /// Holds the places of library data that the linker copies into this object.
-    pub copied: HashMap<Box<str>, u64>,
+    pub copied: HashMap<Box<str>, Place>,
 }
 
 fn malformed(message: impl Into<String>) -> Fault {
@@ -481,15 +488,21 @@ fn slots(image: &Image<'_>) -> Result<HashMap<Box<str>, Vec<Slot>>, Fault> {
     Ok(all)
 }
 
-fn copied(image: &Image<'_>) -> Result<HashMap<Box<str>, u64>, Fault> {
+fn copied(image: &Image<'_>) -> Result<HashMap<Box<str>, Place>, Fault> {
     let mut all = HashMap::new();
     for r in image.relocations()?.into_iter().filter(|r| r.kind == relocation::COPY) {
-        let writable = image
-            .loads()
-            .any(|s| s.is_writable() && r.address >= s.address && r.address - s.address + 8 <= s.memory_size);
-        if let Some(symbol) = image.symbol(r.symbol).filter(|_| writable) {
-            all.insert(symbol.name.into(), r.address);
+        let Some(symbol) = image.symbol(r.symbol) else { continue };
+        let place = Place { address: r.address, length: symbol.size };
+        let is_inside = |s: &Segment| {
+            place
+                .address
+                .checked_sub(s.address)
+                .is_some_and(|at| at.checked_add(place.length.max(8)).is_some_and(|end| end <= s.memory_size))
+        };
+        if !image.loads().any(|s| s.is_writable() && is_inside(s)) {
+            return Err(malformed(format!("has its copy of {} outside its data", symbol.name)));
         }
+        all.insert(symbol.name.into(), place);
     }
     Ok(all)
 }

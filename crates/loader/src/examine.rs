@@ -7,6 +7,7 @@ use crate::link::is_pie;
 use crate::parts::{self, Need, Part};
 use crate::relocation;
 use crate::uses::{self, list};
+use crate::variables::library_variables;
 use crate::verdict::{Note, Reason, ReasonKind, Verdict};
 use crate::versions;
 use object::elf;
@@ -17,8 +18,37 @@ use std::path::{Path, PathBuf};
 /// Lists the functions whose replacement makes a heap of its own.
 const HEAP: &[&str] = &["malloc", "free", "calloc", "realloc", "memalign", "posix_memalign", "aligned_alloc"];
 
-/// Lists library data whose copies in a program are harmless: each rank's is set to its own.
-const HARMLESS_COPIES: &[&str] = &["stdin", "stdout", "stderr"];
+/// Lists variables of the libraries that all ranks share whose copies in a program are harmless: the host knows that the rank's
+/// is there.
+const HARMLESS_COPIES: &[&str] = &[
+    "stdin",
+    "stdout",
+    "stderr",
+    "optarg",
+    "optind",
+    "opterr",
+    "optopt",
+    "environ",
+    "__environ",
+    "_environ",
+    "program_invocation_name",
+    "program_invocation_short_name",
+    "__progname",
+    "__progname_full",
+    "tzname",
+    "__tzname",
+    "timezone",
+    "__timezone",
+    "daylight",
+    "__daylight",
+];
+
+/// Lists how constants of C++ begin: tables of virtual functions, descriptions of types. A copy is as good as the library's.
+const CONSTANTS: &[&str] = &["_ZTV", "_ZTI", "_ZTS", "_ZTT", "_ZSt7nothrow"];
+
+fn is_harmless(name: &str) -> bool {
+    HARMLESS_COPIES.contains(&name) || CONSTANTS.iter().any(|start| name.starts_with(start))
+}
 
 /// Judges a program; `ours` lists the names under which programs need our library.
 pub fn examine(path: &Path, ours: &[&str]) -> Verdict {
@@ -130,6 +160,7 @@ pub(crate) fn judge(parts: &[Part]) -> Result<(Vec<Reason>, Vec<Note>)> {
     let mut reasons = Vec::new();
     let mut notes = Vec::new();
     let mut ours = false;
+    let variables = library_variables(parts)?;
     for (index, part) in parts.iter().enumerate() {
         let image = part.image()?;
         let mut add = |kind, what: String, remedy: &str| {
@@ -162,7 +193,7 @@ pub(crate) fn judge(parts: &[Part]) -> Result<(Vec<Reason>, Vec<Note>)> {
                 }
             }
         }
-        judge_relocations(&part.path, &image, &mut add)?;
+        judge_relocations(&part.path, &image, |name| variables.contains_key(name), &mut add)?;
         judge_symbols(&image, &mut add);
     }
     reasons.extend(mixture(parts));
@@ -256,7 +287,7 @@ pub(crate) fn judge_image(path: &Path, image: &Image<'_>) -> Result<Vec<Reason>>
         });
     };
     judge_linking(image, &mut add);
-    judge_relocations(path, image, &mut add)?;
+    judge_relocations(path, image, |_| false, &mut add)?;
     judge_symbols(image, &mut add);
     reasons.extend(uses::judge_image(path, image, None, &Default::default()));
     Ok(reasons)
@@ -269,7 +300,7 @@ pub(crate) fn judge_library(path: &Path, image: &Image<'_>) -> Result<Vec<Reason
         let (object, names) = (path.to_path_buf(), Vec::new());
         reasons.push(Reason { kind, object, what, names, remedy: remedy.into() });
     };
-    judge_relocations(path, image, &mut add)?;
+    judge_relocations(path, image, |_| false, &mut add)?;
     judge_symbols(image, &mut add);
     let file = path.file_name().and_then(|name| name.to_str());
     reasons.extend(uses::judge_image(path, image, image.soname().or(file), &Default::default()));
@@ -279,6 +310,7 @@ pub(crate) fn judge_library(path: &Path, image: &Image<'_>) -> Result<Vec<Reason
 fn judge_relocations(
     path: &Path,
     image: &Image<'_>,
+    is_brought: impl Fn(&str) -> bool,
     add: &mut impl FnMut(ReasonKind, String, &str),
 ) -> Result<()> {
     let flags = image.tag(elf::DT_FLAGS).unwrap_or(0);
@@ -296,7 +328,7 @@ fn judge_relocations(
         match r.kind {
             relocation::COPY => {
                 let name = symbol.map_or("?", |s| s.name);
-                if !HARMLESS_COPIES.contains(&name) {
+                if !is_harmless(name) && !is_brought(name) {
                     copied.insert(name);
                 }
             }

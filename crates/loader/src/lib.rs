@@ -23,6 +23,7 @@ mod program;
 mod relocation;
 pub mod symbols;
 mod uses;
+mod variables;
 mod verdict;
 mod versions;
 

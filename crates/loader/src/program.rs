@@ -3,10 +3,10 @@
 use crate::edit::{Slot, Template};
 use crate::error::{Error, ErrorKind, Result};
 use crate::examine;
-use crate::image::Symbol;
 use crate::libraries::{Search, System};
 use crate::linker::memory_file;
 use crate::parts::{self, Need, Part};
+use crate::variables::{self, Copied, is_plain_definition};
 use crate::versions;
 use object::elf;
 use std::collections::{BTreeSet, HashMap};
@@ -38,6 +38,9 @@ pub(crate) struct Inner {
     /// search; here the host and its libraries come first. Each is an object, a place in it, and what belongs
     /// there: an object and an address in it.
     pub corrections: Vec<(usize, Slot, usize, u64)>,
+    /// Lists the variables of private libraries that the program has in its own memory. For the linker a copy is no program:
+    /// it finds the program's own variable, which is empty, when it looks for what to copy.
+    pub copied: Vec<Copied>,
     /// Lists the tools that come between the program and MPI: no object says that it needs them.
     pub tools: Vec<usize>,
     /// Lists for each object the private libraries it needs, as indices among the objects.
@@ -131,6 +134,7 @@ impl Program {
             }
             objects.push(template);
         }
+        let copied = variables::copied(&parts, &mut objects)?;
         let corrections = corrections(&objects, &own_names);
         let tools = parts[0].private_needs().take(tools).collect();
         let needs = parts.iter().map(|part| part.private_needs().collect()).collect();
@@ -145,6 +149,7 @@ impl Program {
                 order,
                 own_names,
                 corrections,
+                copied,
                 tools,
                 needs,
                 list,
@@ -222,13 +227,6 @@ fn write_edited(path: &Path, original: &[u8], template: &Template) -> Result<Opt
         }
     }
     Ok(Some(file))
-}
-
-/// Tells whether a symbol is data or a function that other objects may refer to.
-pub(crate) fn is_plain_definition(symbol: &Symbol<'_>) -> bool {
-    symbol.defined
-        && matches!(symbol.bind, elf::STB_GLOBAL | elf::STB_WEAK | elf::STB_GNU_UNIQUE)
-        && matches!(symbol.kind, elf::STT_NOTYPE | elf::STT_OBJECT | elf::STT_FUNC)
 }
 
 fn corrections(

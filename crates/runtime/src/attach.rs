@@ -88,7 +88,13 @@ fn find() -> Option<&'static dyn weft_mpi::process::host::Host> {
             Err(message) => Err(message),
         },
     };
-    for name in environment::VARIABLES.iter().chain([&HANDOVER]) {
+    // What the program's MPI would tell stays: our launcher has set it.
+    let told = match &attached {
+        Ok(attached) if attached.foreign.is_none() => attached.job.told(attached.rank),
+        _ => Vec::new(),
+    };
+    let is_told = |name: &str| told.iter().any(|(known, _)| known == name);
+    for name in environment::VARIABLES.iter().chain([&HANDOVER]).filter(|name| !is_told(name)) {
         // SAFETY: as for any program that changes its environment: the calling thread is in MPI_Init or a call like it.
         unsafe { std::env::remove_var(name) };
     }

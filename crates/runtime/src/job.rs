@@ -9,6 +9,7 @@ use crate::personal::Personal;
 use crate::ranks::{Start, phase};
 use crate::{findings, limits, preload, threads};
 use core::ffi::c_int;
+use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -236,8 +237,14 @@ impl Held {
         limits::check_mappings(&needed)?;
         for (index, block) in blocks.iter().enumerate() {
             let arguments = Vector::of_arguments(&block.arguments);
-            let environment =
-                (!block.environment.is_empty()).then(|| Vector::of_environment(&block.environment));
+            // What a rank's variables are beside the process's, the same for all ranks of the block unless their MPI tells of each.
+            let environment = |told: &[(OsString, OsString)]| {
+                let is_told = |name: &OsString| told.iter().any(|(known, _)| known == name);
+                let own = block.environment.iter().filter(|(name, _)| !is_told(name));
+                let all: Vec<_> = own.chain(told).cloned().collect();
+                (!all.is_empty()).then(|| Vector::of_environment(&all))
+            };
+            let common = if block.abi.is_none() { environment(&[]) } else { None };
             let program = ProgramNames::of(&block.program, &block.arguments);
             let personal = Personal::of(&programs[index], self.hooks);
             for rank in std::mem::take(&mut own[index]) {
@@ -246,7 +253,8 @@ impl Held {
                     None => load(&programs[index], rank)?,
                 };
                 let copy: &'static Copy = self.copies[rank as usize].get_or_init(|| copy);
-                let own = environment.as_ref().map_or(core::ptr::null_mut(), Vector::leak);
+                let told = if block.abi.is_some() { environment(&self.description.told(rank)) } else { None };
+                let own = told.as_ref().or(common.as_ref()).map_or(core::ptr::null_mut(), Vector::leak);
                 let (argc, argv) = (arguments.length() as c_int, arguments.leak());
                 // SAFETY: null or an array that is never freed, like the names; an array of arguments ends with a null.
                 let state = unsafe {

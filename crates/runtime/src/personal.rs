@@ -52,13 +52,17 @@ impl Personal {
     /// `state` is the rank's, and nothing of the copy runs yet.
     pub unsafe fn give(&self, copy: &'static Copy, state: *const c_void) {
         for &(name, variable) in &self.variables {
-            // SAFETY: the rank's own variable lives for ever and has the type of libc's; the caller's promise.
-            unsafe {
-                match copy.copied_variable(name) {
-                    Some(address) => (self.hooks.move_variable)(state, variable, address as *mut c_void),
-                    None => _ = copy.redirect(name, (self.hooks.variable)(state, variable) as usize),
-                }
+            if let Some(address) = copy.copied_variable(name) {
+                // SAFETY: the program's own variable, of the type of libc's; the caller's promise.
+                unsafe { (self.hooks.move_variable)(state, variable, address as *mut c_void) };
             }
+        }
+        // A variable with several names may be the program's under one of them.
+        for &(name, variable) in
+            self.variables.iter().filter(|(name, _)| copy.copied_variable(name).is_none())
+        {
+            // SAFETY: the rank's own variable lives for ever and has the type of libc's; the caller's promise.
+            unsafe { copy.redirect(name, (self.hooks.variable)(state, variable) as usize) };
         }
         for &(name, function) in &self.functions {
             // SAFETY: a function that takes and returns what libc's of this name does.

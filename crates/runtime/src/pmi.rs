@@ -67,6 +67,7 @@ fn describe(client: &Client) -> Job {
         program: std::env::current_exe().unwrap_or_default(),
         arguments: std::env::args_os().collect(),
         environment: Vec::new(),
+        abi: None,
         info: Vec::new(),
     };
     Job {

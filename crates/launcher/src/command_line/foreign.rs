@@ -5,10 +5,23 @@ use crate::command_line::resolve::OURS;
 use crate::tools::install::Installation;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use weft_base::job::Abi;
 
 /// Has every program that is judged from now on take our libraries for those of other MPIs.
 pub fn supply(installation: &Installation) {
     weft_loader::supply(&installation.foreign);
+}
+
+/// Returns for which other MPI a program was built.
+pub fn abi(program: &Path, abi: ForeignAbi) -> Option<Abi> {
+    match abi {
+        ForeignAbi::None => None,
+        ForeignAbi::Library(name) => Abi::of_library(name),
+        ForeignAbi::Auto => {
+            let supplied = weft_loader::supplied(program, OURS);
+            supplied.iter().find_map(|path| Abi::of_library(path.file_name()?.to_str()?))
+        }
+    }
 }
 
 /// Returns what the ranks of a program get in their environment when they are processes, so that the dynamic linker takes our

@@ -136,7 +136,8 @@ fn find_programs(
         let arguments = [block.program.clone()].into_iter().chain(block.arguments.iter().cloned()).collect();
         let ranks = block.ranks.unwrap_or(default_ranks);
         let info = block.info.clone();
-        blocks.push(job::Block { ranks, program, arguments, environment: own, info });
+        let abi = foreign::abi(&program, line.abi);
+        blocks.push(job::Block { ranks, program, arguments, environment: own, info, abi });
     }
     // Where ranks are threads, the loader takes our libraries by itself.
     if !reasons.is_empty() {

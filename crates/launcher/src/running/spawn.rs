@@ -100,12 +100,12 @@ fn command(errand: &Errand, node: &NodeProcess, installation: &Installation, han
             }
             command
         }
-        Kind::Program { block, .. } => {
+        Kind::Program { block, rank } => {
             let block = &errand.job.blocks[block];
             let mut command = Command::new(&block.program);
             let (name, arguments) = block.arguments.split_first().expect("the program's name comes first");
             command.arg0(name).args(arguments).env_clear().envs(environment);
-            command.env(HANDOVER, handover.to_string());
+            command.envs(errand.job.told(rank)).env(HANDOVER, handover.to_string());
             command
         }
     };

@@ -4,7 +4,8 @@
 use super::space::{Space, owner_of};
 use super::tables::{Answer, Body, Id};
 use crate::linker::take_message;
-use crate::program::{Listed, is_plain_definition};
+use crate::program::Listed;
+use crate::variables::is_plain_definition;
 use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
 

@@ -52,7 +52,7 @@ unsafe fn start_shell(
     let mut process = 0;
     // SAFETY: null-terminated arrays of C strings, the rank's own environment among them.
     let error = unsafe {
-        let (argv, envp) = (arguments.as_ptr().cast(), (*rank.environ.get()).cast_const());
+        let (argv, envp) = (arguments.as_ptr().cast(), (*rank.environ()).cast_const());
         libcs::posix_spawn(&raw mut process, SHELL.as_ptr(), actions, null(), argv, envp)
     };
     if error == 0 { Ok(process) } else { Err(error) }

@@ -13,7 +13,7 @@ fn environment_of(rank: &'static RankState) -> MutexGuard<'static, Environment> 
 /// Returns a variable's value in the rank's environment; null if there is none.
 pub fn value(rank: &'static RankState, name: &CStr) -> *mut c_char {
     // SAFETY: the rank's variable, which the program must leave as libc demands.
-    unsafe { environment_of(rank).get(rank.environ.get(), name) }
+    unsafe { environment_of(rank).get(rank.environ(), name) }
 }
 
 /// Returns libc's result of a change.
@@ -45,7 +45,7 @@ replace! {
         // SAFETY: the caller passes C strings; the rank's variable.
         unsafe {
             let (name, value) = (CStr::from_ptr(name), CStr::from_ptr(value));
-            result(environment_of(rank).set(rank.environ.get(), name, value, overwrite != 0))
+            result(environment_of(rank).set(rank.environ(), name, value, overwrite != 0))
         }
     }
     /// Removes a variable of the rank.
@@ -54,7 +54,7 @@ replace! {
             return result(false);
         }
         // SAFETY: the caller passes a C string; the rank's variable.
-        unsafe { result(environment_of(rank).remove(rank.environ.get(), CStr::from_ptr(name))) }
+        unsafe { result(environment_of(rank).remove(rank.environ(), CStr::from_ptr(name))) }
     }
     /// Makes the caller's string a variable of the rank.
     fn putenv(entry: *mut c_char) -> c_int [rank] {
@@ -64,10 +64,10 @@ replace! {
             let mut environment = environment_of(rank);
             match text.to_bytes().iter().position(|byte| *byte == b'=') {
                 Some(length) => {
-                    environment.put(rank.environ.get(), entry, &text.to_bytes()[..length]);
+                    environment.put(rank.environ(), entry, &text.to_bytes()[..length]);
                     0
                 }
-                None => result(environment.remove(rank.environ.get(), text)),
+                None => result(environment.remove(rank.environ(), text)),
             }
         }
     }
@@ -75,7 +75,7 @@ replace! {
     fn clearenv() -> c_int [rank] {
         let _environment = environment_of(rank);
         // SAFETY: the rank's variable; changes are made under the lock.
-        unsafe { *rank.environ.get() = core::ptr::null_mut() };
+        unsafe { *rank.environ() = core::ptr::null_mut() };
         0
     }
 }

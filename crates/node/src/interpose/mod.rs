@@ -73,38 +73,13 @@ unsafe extern "C" fn attach(rank: *const c_void) {
 }
 
 unsafe extern "C" fn variable(rank: *const c_void, variable: Variable) -> *mut c_void {
-    // SAFETY: a state from `create_rank`; fields are addressed, not read.
-    unsafe {
-        let rank = &*rank.cast::<RankState>();
-        let options = rank.options.get();
-        match variable {
-            Variable::OptionArgument => (&raw mut (*options).argument).cast(),
-            Variable::OptionIndex => (&raw mut (*options).index).cast(),
-            Variable::OptionErrors => (&raw mut (*options).errors).cast(),
-            Variable::OptionCharacter => (&raw mut (*options).character).cast(),
-            Variable::Environment => rank.environ.get().cast(),
-            Variable::ProgramName => (&raw mut (*rank.program.names.get())[0]).cast(),
-            Variable::ShortProgramName => (&raw mut (*rank.program.names.get())[1]).cast(),
-            Variable::ZoneNames => (&raw mut (*rank.zone.get()).names).cast(),
-            Variable::ZoneOffset => (&raw mut (*rank.zone.get()).offset).cast(),
-            Variable::ZoneDaylight => (&raw mut (*rank.zone.get()).daylight).cast(),
-            Variable::Input => rank.streams.variable(0).cast(),
-            Variable::Output => rank.streams.variable(1).cast(),
-            Variable::ErrorOutput => rank.streams.variable(2).cast(),
-        }
-    }
+    // SAFETY: a state from `create_rank`.
+    unsafe { (*rank.cast::<RankState>()).variable(variable) }
 }
 
 unsafe extern "C" fn move_variable(rank: *const c_void, variable: Variable, address: *mut c_void) {
-    let which = match variable {
-        Variable::Input => 0,
-        Variable::Output => 1,
-        Variable::ErrorOutput => 2,
-        // The loader accepts no program that keeps others.
-        _ => return,
-    };
     // SAFETY: a state from `create_rank`, and the address of the copy's variable; the copy does not run yet.
-    unsafe { (*rank.cast::<RankState>()).streams.move_variable(which, address.cast()) };
+    unsafe { (*rank.cast::<RankState>()).move_variable(variable, address) };
 }
 
 /// Returns the next definition of a function after this executable's: libc's.

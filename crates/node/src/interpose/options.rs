@@ -38,7 +38,7 @@ unsafe fn scan(
             },
         };
         let mut scan = rank.scan.lock().unwrap_or_else(PoisonError::into_inner);
-        scan.next(&mut *rank.options.get(), &mut call)
+        rank.with_options(|variables| scan.next(variables, &mut call))
     }
 }
 

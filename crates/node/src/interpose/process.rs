@@ -67,7 +67,7 @@ replace! {
         _loader_fini: Callback, _stack_end: *mut c_void,
     ) -> c_int [rank] {
         // SAFETY: the copy's own `main`, as its `_start` passed it, with the vectors it was started with.
-        let code = unsafe { main(argc, argv, *rank.environ.get()) };
+        let code = unsafe { main(argc, argv, *rank.environ()) };
         leave(rank, code)
     }
     /// Ends the rank.

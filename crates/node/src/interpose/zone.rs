@@ -6,6 +6,7 @@ use core::ffi::{CStr, c_char, c_int, c_long};
 use std::ffi::CString;
 use std::sync::{Mutex, PoisonError};
 use weft_node::RankState;
+use weft_node::state::Zone;
 
 /// libc's functions of these names, and what `tzset` sets.
 mod libcs {
@@ -54,8 +55,7 @@ fn in_zone<R>(rank: &'static RankState, call: impl FnOnce() -> R) -> R {
     unsafe {
         libcs::tzset();
         let result = call();
-        let zone = rank.zone.get();
-        ((*zone).names, (*zone).offset, (*zone).daylight) = (libcs::NAMES, libcs::OFFSET, libcs::DAYLIGHT);
+        rank.set_zone(Zone { names: libcs::NAMES, offset: libcs::OFFSET, daylight: libcs::DAYLIGHT });
         result
     }
 }
