@@ -29,6 +29,7 @@ use weft_sync::Lock;
 use weft_sys::process::spawn_apart;
 
 use crate::census::{Polling, Traffic, Watch};
+use crate::naps::PROGRESS;
 use crate::pool::pool;
 use crate::thread::Thread;
 
@@ -229,7 +230,7 @@ fn progress() {
     let mut watch = Watch::default();
     let mut seen = source.polls();
     loop {
-        std::thread::sleep(pause);
+        PROGRESS.nap(pause);
         let mut found = false;
         if SERVING.load(Ordering::Relaxed) == 0 {
             if others_polled(source, &mut seen, 0) {

@@ -43,6 +43,8 @@ mod limits;
 #[cfg(not(loom))]
 mod monitor;
 #[cfg(not(loom))]
+mod naps;
+#[cfg(not(loom))]
 mod outside;
 #[cfg(not(loom))]
 mod pool;

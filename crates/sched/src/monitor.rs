@@ -19,6 +19,7 @@ use core::time::Duration;
 use weft_sys::futex;
 use weft_sys::process::{Activity, activity, processor_time};
 
+use crate::naps::MONITOR;
 use crate::pool::{Pool, pool};
 use crate::worker::Worker;
 use crate::{census, foreign};
@@ -113,7 +114,7 @@ pub(crate) fn run(pool: &'static Pool) -> ! {
             }
             pool.monitor.0.store(0, Ordering::SeqCst);
         }
-        std::thread::sleep(TICK);
+        MONITOR.nap(TICK);
         tick(pool, &mut seen);
         ticks += 1;
         // A rank that sleeps outside of the library keeps its worker.
@@ -128,7 +129,7 @@ pub(crate) fn run(pool: &'static Pool) -> ! {
 pub(crate) fn watch(pool: &'static Pool) -> ! {
     let mut reported = false;
     loop {
-        std::thread::sleep(CENSUS);
+        MONITOR.nap(CENSUS);
         if !reported && wants_report() && census::is_deadlock(pool) {
             reported = true;
             report();

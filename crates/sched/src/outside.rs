@@ -10,6 +10,7 @@
 //! Where `/proc/self/task/*/syscall` cannot be read, no such sleep is known.
 
 use crate::foreign;
+use crate::naps;
 use crate::pool::pool;
 use crate::thread::{NO_RANK, Thread};
 use core::sync::atomic::Ordering;
@@ -31,11 +32,30 @@ const OWN_THREADS: &[&str] = &[
 ];
 
 /// What sleeps outside of the library.
-#[derive(PartialEq, Eq, Hash, Default)]
+#[derive(PartialEq, Eq, Default)]
 pub(crate) struct Outside {
     sleeps: Vec<(u32, FutexSleep)>,
     /// The library's own threads.
-    own: Vec<(u32, u64)>,
+    own: Vec<(u32, OwnRest)>,
+}
+
+/// How a thread of the library's own rests.
+#[derive(PartialEq, Eq)]
+enum OwnRest {
+    Ended,
+    /// Which nap it is in.
+    Nap(u64),
+    /// How often it has left its core.
+    Sleep(u64),
+}
+
+/// Not by the library's own threads: those must rest while one looks, lest one of them holds a lock that another thread of the
+/// program waits for. What they do between two looks has woken nobody, if the others are in the same sleeps. (The monitor looks
+/// every 2 ms, and two rounds of `mpirun`'s may take longer.)
+impl core::hash::Hash for Outside {
+    fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
+        self.sleeps.hash(state);
+    }
 }
 
 impl Outside {
@@ -77,13 +97,15 @@ impl Outside {
 
     /// Adds a thread of the library's own. Returns false if it is at work.
     pub(crate) fn add_own(&mut self, id: u32) -> bool {
-        let switches = match tasks::sleep(id) {
-            Sleep::Ended => 0,
-            Sleep::Futex(sleep) => sleep.switches,
-            Sleep::Else(switches) => switches,
-            Sleep::Unknown => return false,
+        let rests = match (naps::nap_of(id), tasks::sleep(id)) {
+            (Some(nap), _) => OwnRest::Nap(nap),
+            (None, Sleep::Ended) => OwnRest::Ended,
+            (None, Sleep::Futex(FutexSleep { switches, .. }) | Sleep::Else(switches)) => {
+                OwnRest::Sleep(switches)
+            }
+            (None, Sleep::Unknown) => return false,
         };
-        self.own.push((id, switches));
+        self.own.push((id, rests));
         true
     }
 
