@@ -3,6 +3,7 @@
 mod cache;
 pub(crate) mod runtimes;
 pub mod supplied;
+pub mod symbols;
 
 use crate::image::Image;
 use object::elf;

@@ -37,7 +37,7 @@ pub struct Judged {
     pub why: &'static str,
 }
 
-const TABLE: &str = include_str!("../symbols/judged.txt");
+const TABLE: &str = include_str!("../../symbols/judged.txt");
 
 /// Iterates over the lines of the table in its order. A line that is not understood is left out; a test finds it.
 pub fn judged() -> impl Iterator<Item = Judged> {
