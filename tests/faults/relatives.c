@@ -9,11 +9,37 @@
 
 static int is(const char *what, const char *wanted) { return strcmp(what, wanted) == 0; }
 
+// Makes a window of both jobs' ranks, the parents first, in memory of its own or of the program's.
+static MPI_Win common_window(MPI_Comm other, int is_child, int flavor) {
+  static int word;
+  MPI_Comm all;
+  MPI_Win win;
+  void *base;
+  MPI_Intercomm_merge(other, is_child, &all);
+  if (flavor == MPI_WIN_FLAVOR_ALLOCATE) MPI_Win_allocate(4, 4, MPI_INFO_NULL, all, &base, &win);
+  else MPI_Win_create(&word, 4, 4, MPI_INFO_NULL, all, &win);
+  MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+  MPI_Comm_free(&all);
+  return win;
+}
+
+// The last child has locked the memory of two of the parents, one for itself and one as others may, when it is killed.
+static void hold(MPI_Comm parent, int rank) {
+  for (int flavor = MPI_WIN_FLAVOR_CREATE; flavor <= MPI_WIN_FLAVOR_ALLOCATE; flavor++) {
+    MPI_Win win = common_window(parent, 1, flavor);
+    if (rank == 1) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win), MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+  }
+  MPI_Barrier(parent);
+  if (rank == 1) raise(SIGKILL);
+  for (;;) pause();
+}
+
 static int child(const char *what, MPI_Comm parent) {
   int rank, number = (int)getpid();
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (rank == 0) MPI_Send(&number, 1, MPI_INT, 0, 0, parent);
   MPI_Barrier(parent);
+  if (is(what, "locked")) hold(parent, rank);
   if (is(what, "answers")) {
     MPI_Recv(&number, 1, MPI_INT, rank, 2, parent, MPI_STATUS_IGNORE);
     number += 100;
@@ -80,6 +106,28 @@ static void survive(const char *program) {
   if (rank == 0 && sum) printf("the parents go on\n");
 }
 
+// A child is killed that has locked the parents' memory: who wants that hears so, and does not wait for ever.
+static void outlive_locks(const char *program) {
+  MPI_Comm children;
+  MPI_Win wins[2];
+  char *locked[] = {"locked", NULL};
+  int rank, number, good = 1, all;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_spawn(program, locked, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE);
+  MPI_Comm_set_errhandler(children, MPI_ERRORS_RETURN);
+  if (rank == 0) MPI_Recv(&number, 1, MPI_INT, 0, 0, children, MPI_STATUS_IGNORE);
+  MPI_Barrier(children);
+  for (int i = 0; i < 2; i++) wins[i] = common_window(children, 0, i == 0 ? MPI_WIN_FLAVOR_CREATE : MPI_WIN_FLAVOR_ALLOCATE);
+  MPI_Barrier(children);
+  for (int i = 0; i < 2; i++) {
+    good &= class_of(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, wins[i])) == MPI_ERR_PROC_ABORTED;
+    good &= class_of(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, wins[i])) == MPI_ERR_PROC_ABORTED;
+    good &= class_of(MPI_Win_lock_all(0, wins[i])) == MPI_ERR_PROC_ABORTED;
+  }
+  MPI_Allreduce(&good, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (rank == 0 && all) printf("the parents go on\n");
+}
+
 static void start(const char *program, const char *what) {
   MPI_Comm children;
   int rank, number;
@@ -136,6 +184,8 @@ int main(int argc, char **argv) {
     meet(argv[2], is(argv[1], "serve"));
   else if (is(argv[1], "survives"))
     survive(argv[0]);
+  else if (is(argv[1], "outlives locks"))
+    outlive_locks(argv[0]);
   else
     start(argv[0], argv[1]);
   MPI_Finalize();

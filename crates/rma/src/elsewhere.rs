@@ -3,6 +3,8 @@
 
 use crate::epoch::Held;
 use crate::far::{Buffer, Far};
+use crate::gate::{Latch, Way};
+use crate::mapped::Station;
 use crate::pieces::{Cutter, OVERHEAD, Piece};
 use crate::place::{Data, Place};
 use crate::shared::Segment;
@@ -41,10 +43,16 @@ impl Window {
         }
         let (name, is_new) = self.far().take_everything(node);
         if is_new {
-            // Any rank of the process stands for all.
-            self.request(node, kind::LOCK, 0, part::EVERYTHING, name);
+            let seen =
+                self.shared().seen_at(node).and_then(|segment| self.shared().everything_there(segment));
+            if seen.is_some_and(|latch| latch.enter(Way::Shared, u32::MAX)) {
+                self.far().done(name);
+            } else {
+                // Any rank of the process stands for all.
+                self.request(node, kind::LOCK, 0, part::EVERYTHING, name);
+            }
         }
-        self.far().wait(name);
+        self.far().wait_unless_lost(name);
         self.far().check()
     }
 
@@ -281,25 +289,31 @@ impl Window {
     }
 
     /// Locks the memory of a rank of another process.
-    pub(crate) fn lock_there(&self, rank: u32, held: Held, node: Node) -> Result {
+    pub(crate) fn lock_there(&self, rank: u32, held: Held, is_first: bool, node: Node) -> Result {
         let parts = match held {
             Held::Unchecked => return Ok(()),
             Held::Shared => part::GATE,
-            Held::Exclusive if self.far().count_alone(node, true) => {
-                part::GATE | part::ALONE | part::EVERYTHING
-            }
+            Held::Exclusive if is_first => part::GATE | part::ALONE | part::EVERYTHING,
             Held::Exclusive => part::GATE | part::ALONE,
         };
-        self.ask(node, kind::LOCK, rank, parts)
+        self.ask_for_lock(node, rank, parts)
+    }
+
+    /// Asks for a lock, and waits for it.
+    #[cold]
+    fn ask_for_lock(&self, node: Node, rank: u32, parts: u32) -> Result {
+        let name = self.far().expect(node, None);
+        self.request(node, kind::LOCK, rank, parts, name);
+        self.far().wait_unless_lost(name);
+        self.far().check()
     }
 
     /// Unlocks it, when all operations there are complete.
-    pub(crate) fn unlock_there(&self, rank: u32, held: Held, node: Node) -> Result {
+    pub(crate) fn unlock_there(&self, rank: u32, held: Held, is_last: bool, node: Node) -> Result {
         let parts = match held {
             Held::Unchecked => return self.flush_there(Some(rank)),
-            Held::Shared => part::GATE,
-            Held::Exclusive if self.far().count_alone(node, false) => part::GATE | part::EVERYTHING,
-            Held::Exclusive => part::GATE,
+            Held::Exclusive if is_last => part::GATE | part::EVERYTHING,
+            Held::Shared | Held::Exclusive => part::GATE,
         };
         // It is behind all operations, and its answer says that they are complete.
         let told = self.far().touched(Some(node));
@@ -308,11 +322,65 @@ impl Window {
         Ok(())
     }
 
+    /// Locks the memory of a rank of another process where its words are seen here: by these, or, where others are in or wait, by
+    /// asking the process.
+    #[inline]
+    pub(crate) fn lock_mapped(
+        &self,
+        rank: u32,
+        (held, is_first): (Held, bool),
+        (segment, node, station): (&Segment, Node, &Station),
+    ) -> Result {
+        if held == Held::Shared {
+            let is_in = station.latch.enter(Way::Shared, 1);
+            return if is_in { Ok(()) } else { self.lock_there(rank, held, is_first, node) };
+        }
+        let everything = self.shared().everything_there(segment);
+        let has_everything = !is_first || everything.is_some_and(|latch| latch.enter(Way::Alone, u32::MAX));
+        if has_everything && station.latch.enter(Way::Alone, 1) {
+            station.holder.store(self.rank, Ordering::Relaxed);
+            return Ok(());
+        }
+        self.lock_there(rank, held, !has_everything, node)
+    }
+
+    /// Unlocks it. What was done there is complete.
+    #[inline]
+    pub(crate) fn unlock_mapped(
+        &self,
+        rank: u32,
+        (held, is_last): (Held, bool),
+        (segment, node, station): (&Segment, Node, &Station),
+    ) -> Result {
+        let mut waiting = 0;
+        if held != Held::Unchecked && station.latch.leave() {
+            waiting |= part::GATE;
+        }
+        if is_last && self.shared().everything_there(segment).is_some_and(Latch::leave) {
+            waiting |= part::EVERYTHING;
+        }
+        if waiting != 0 {
+            self.tell_to_let_in(node, rank, waiting);
+        }
+        self.check_seen()
+    }
+
+    #[cold]
+    fn tell_to_let_in(&self, node: Node, rank: u32, parts: u32) {
+        tell(node, kind::LET_IN, &[self.place_word(rank), pair(self.rank, parts)], &[], When::Now);
+    }
+
     /// Unlocks everything at other processes, when all operations there are complete.
     pub(crate) fn unlock_all_there(&self) -> Result {
         let flushed = self.flush_there(None);
         for node in self.far().leave_everything() {
-            self.ask(node, kind::UNLOCK, 0, part::EVERYTHING)?;
+            let seen =
+                self.shared().seen_at(node).and_then(|segment| self.shared().everything_there(segment));
+            match seen.map(Latch::leave) {
+                None => self.ask(node, kind::UNLOCK, 0, part::EVERYTHING)?,
+                Some(true) => self.tell_to_let_in(node, 0, part::EVERYTHING),
+                Some(false) => {}
+            }
         }
         flushed
     }

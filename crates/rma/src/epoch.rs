@@ -46,8 +46,8 @@ impl Locks {
         self.find(target).is_ok()
     }
 
-    fn has_exclusive(&self) -> bool {
-        self.0.iter().any(|lock| lock.1 == Held::Exclusive)
+    fn has_exclusive(&self, counts: impl Fn(u32) -> bool) -> bool {
+        self.0.iter().any(|lock| lock.1 == Held::Exclusive && counts(lock.0))
     }
 }
 
@@ -239,13 +239,15 @@ impl Epochs {
         self.exposed = None;
     }
 
-    /// Begins an access epoch by a lock on a rank; returns whether it is the first lock that is held exclusively.
+    /// Begins an access epoch by a lock on a rank; returns whether it is the first lock that is held exclusively of those on ranks
+    /// that `counts` is true of, as it is of the target.
     ///
     /// # Errors
     /// `MPI_ERR_RMA_SYNC`
-    pub fn lock(&mut self, target: u32, held: Held) -> Result<bool> {
+    #[inline]
+    pub fn lock(&mut self, target: u32, held: Held, counts: impl Fn(u32) -> bool) -> Result<bool> {
         if let Access::Locks(locks) = &mut self.access {
-            let is_first = held == Held::Exclusive && !locks.has_exclusive();
+            let is_first = held == Held::Exclusive && !locks.has_exclusive(counts);
             if let Err(place) = locks.find(target) {
                 locks.0.insert(place, (target, held));
                 return Ok(is_first);
@@ -261,11 +263,13 @@ impl Epochs {
         Ok(held == Held::Exclusive)
     }
 
-    /// Returns how the rank holds its lock on a rank, and whether it holds no other one exclusively.
+    /// Ends it; returns how the rank holds the lock, and whether it holds no other one exclusively of those on ranks that `counts` is
+    /// true of.
     ///
     /// # Errors
     /// `MPI_ERR_RMA_SYNC`
-    pub fn unlock(&mut self, target: u32) -> Result<(Held, bool)> {
+    #[inline]
+    pub fn unlock(&mut self, target: u32, counts: impl Fn(u32) -> bool) -> Result<(Held, bool)> {
         let Access::Locks(locks) = &mut self.access else {
             return Err(self.refuse(&format!("a lock on rank {target} by MPI_Win_lock")));
         };
@@ -273,7 +277,7 @@ impl Epochs {
             return Err(self.refuse(&format!("a lock on rank {target} by MPI_Win_lock")));
         };
         let (_, held) = locks.0.remove(place);
-        let is_last = held == Held::Exclusive && !locks.has_exclusive();
+        let is_last = held == Held::Exclusive && !locks.has_exclusive(counts);
         if locks.0.is_empty() {
             self.room = core::mem::take(locks);
             self.access = Access::None;
@@ -341,6 +345,10 @@ impl Epochs {
 mod tests {
     use super::*;
 
+    fn all(_: u32) -> bool {
+        true
+    }
+
     fn sync<T: std::fmt::Debug>(result: Result<T>) -> String {
         let error = result.unwrap_err();
         assert_eq!(error.class, MPI_ERR_RMA_SYNC);
@@ -362,13 +370,13 @@ mod tests {
     fn after_a_fence_that_nobody_uses_anything_may_begin() {
         let mut epochs = Epochs::default();
         epochs.fence(true).unwrap();
-        epochs.lock(2, Held::Shared).unwrap();
+        epochs.lock(2, Held::Shared, all).unwrap();
         assert!(sync(epochs.fence(true)).contains("MPI_Win_lock has begun for rank 2"));
-        epochs.unlock(2).unwrap();
+        epochs.unlock(2, all).unwrap();
         assert!(!epochs.fence(true).unwrap());
         epochs.access(0, false).unwrap();
         assert!(epochs.lock_all(Held::Shared).is_err() && epochs.start(vec![1]).is_err());
-        assert!(epochs.post(1).is_err() && epochs.lock(1, Held::Shared).is_err());
+        assert!(epochs.post(1).is_err() && epochs.lock(1, Held::Shared, all).is_err());
     }
 
     #[test]
@@ -377,7 +385,7 @@ mod tests {
         epochs.start(vec![5, 2]).unwrap();
         epochs.access(2, false).unwrap();
         assert!(epochs.access(3, false).is_err() && epochs.access(2, true).is_err());
-        assert!(epochs.lock(2, Held::Shared).is_err() && epochs.flush(None).is_err());
+        assert!(epochs.lock(2, Held::Shared, all).is_err() && epochs.flush(None).is_err());
         assert_eq!(epochs.complete().unwrap(), [2, 5]);
         assert!(epochs.complete().is_err());
     }
@@ -399,19 +407,32 @@ mod tests {
     #[test]
     fn locks_on_several_ranks_are_one_epoch_each() {
         let mut epochs = Epochs::default();
-        assert!(!epochs.lock(1, Held::Shared).unwrap());
+        assert!(!epochs.lock(1, Held::Shared, all).unwrap());
         assert_eq!(epochs.summary(), Summary::Lock(1));
-        assert!(epochs.lock(2, Held::Exclusive).unwrap(), "the first exclusive one");
+        assert!(epochs.lock(2, Held::Exclusive, all).unwrap(), "the first exclusive one");
         assert_eq!(epochs.summary(), Summary::Unclear);
-        assert!(!epochs.lock(3, Held::Exclusive).unwrap() && epochs.lock(3, Held::Shared).is_err());
+        assert!(!epochs.lock(3, Held::Exclusive, all).unwrap() && epochs.lock(3, Held::Shared, all).is_err());
         epochs.access(3, true).unwrap();
         epochs.flush(Some(3)).unwrap();
         epochs.flush(None).unwrap();
-        assert!(epochs.flush(Some(4)).is_err() && epochs.unlock(4).is_err() && epochs.unlock_all().is_err());
-        assert_eq!(epochs.unlock(2).unwrap(), (Held::Exclusive, false));
-        assert_eq!(epochs.unlock(3).unwrap(), (Held::Exclusive, true));
-        assert_eq!(epochs.unlock(1).unwrap(), (Held::Shared, false));
+        assert!(
+            epochs.flush(Some(4)).is_err() && epochs.unlock(4, all).is_err() && epochs.unlock_all().is_err()
+        );
+        assert_eq!(epochs.unlock(2, all).unwrap(), (Held::Exclusive, false));
+        assert_eq!(epochs.unlock(3, all).unwrap(), (Held::Exclusive, true));
+        assert_eq!(epochs.unlock(1, all).unwrap(), (Held::Shared, false));
         assert!(epochs.flush(None).is_err());
+    }
+
+    #[test]
+    fn locks_on_some_ranks_are_counted_by_themselves() {
+        let (mut epochs, odd) = (Epochs::default(), |rank: u32| rank % 2 == 1);
+        assert!(epochs.lock(1, Held::Exclusive, odd).unwrap());
+        assert!(epochs.lock(2, Held::Exclusive, |rank| !odd(rank)).unwrap(), "the first one on an even rank");
+        assert!(!epochs.lock(3, Held::Exclusive, odd).unwrap());
+        assert_eq!(epochs.unlock(2, |rank| !odd(rank)).unwrap(), (Held::Exclusive, true));
+        assert_eq!(epochs.unlock(1, odd).unwrap(), (Held::Exclusive, false));
+        assert_eq!(epochs.unlock(3, odd).unwrap(), (Held::Exclusive, true));
     }
 
     #[test]

@@ -45,8 +45,6 @@ struct Touched {
     /// tell and flush at a time: each counts what it has told, and looks whether that is complete, not whether somebody flushes.
     told: u64,
     complete: u64,
-    /// How many of its ranks this one has locked alone.
-    alone: u32,
     /// The name of the request for the gate to everything there, for a lock on all; 0 without one.
     everything: u64,
 }
@@ -102,19 +100,6 @@ impl Far {
         let mut state = self.state.lock();
         let touched = state.touched.entry(node).or_default();
         touched.complete = touched.complete.max(told);
-    }
-
-    /// Notes one more, or one less, lock that is held alone at a process. Returns whether that is the first, or was the last, one.
-    pub fn count_alone(&self, node: Node, is_more: bool) -> bool {
-        let mut state = self.state.lock();
-        let alone = &mut state.touched.entry(node).or_default().alone;
-        if is_more {
-            *alone += 1;
-            *alone == 1
-        } else {
-            *alone -= 1;
-            *alone == 0
-        }
     }
 
     /// Returns the name of the request for the gate to everything at a process, and whether the caller is to make that request.
@@ -205,6 +190,15 @@ impl Far {
 
     /// Waits until what has a name is done.
     pub fn wait(&self, name: u64) {
+        self.wait_or(name, |_| false);
+    }
+
+    /// Waits until what has a name is done, or any process is lost: it may be one that keeps others waiting. [`Far::check`] tells.
+    pub fn wait_unless_lost(&self, name: u64) {
+        self.wait_or(name, |state| !state.lost.is_empty());
+    }
+
+    fn wait_or(&self, name: u64, ends: impl Fn(&State) -> bool) {
         let mut seen = None;
         weft_sched::wait_until(|| {
             let news = self.news.load(Ordering::Acquire);
@@ -214,7 +208,7 @@ impl Far {
             let mut state = self.state.lock();
             // Under the lock nothing new comes.
             seen = Some(self.news.load(Ordering::Acquire));
-            let is_done = !state.awaited.contains_key(&name);
+            let is_done = !state.awaited.contains_key(&name) || ends(&state);
             if !is_done {
                 state.waiting.push(weft_sched::current());
             }

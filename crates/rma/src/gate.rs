@@ -5,6 +5,10 @@
 //! everything changes one word, not one for each rank.
 //!
 //! # The word
+//! A gate is a word, the [`Latch`], and a queue. The latch of a window's memory that several processes map lies in that memory, and
+//! each of them changes it; the queue is in one process, that of the rank whose memory the gate is about. Others ask that process when
+//! they have to wait, and tell it when they leave and find that some wait ([`Gate::let_in`]).
+//!
 //! `COUNT` is how many hold the gate; `ALONE` is which way they hold it, and means nothing when nobody does. `QUEUED` says that
 //! some wait.
 //! - Who comes and finds no `QUEUED`, and that the word admits, counts itself with one compare-exchange. With `QUEUED` nobody
@@ -41,9 +45,58 @@ pub enum Way {
 }
 
 /// Who waits, and is told when it is admitted.
-pub trait Waiter {
+pub trait Waiter: Sized {
     /// Tells it.
     fn wake(self);
+
+    /// Has it look whether it may still wait.
+    fn disturb(&self) {}
+}
+
+/// The word of a gate. All zero is that nobody holds it.
+#[derive(Debug, Default)]
+#[repr(transparent)]
+pub struct Latch(AtomicU64);
+
+/// Returns the word after one more has entered, if it may, whoever waits. At most `most` may hold it alone.
+#[inline(always)]
+fn entered(word: u64, way: Way, most: u64) -> Option<u64> {
+    let (count, bit) = (word & COUNT, if way == Way::Alone { ALONE } else { 0 });
+    let most = if way == Way::Alone { most } else { COUNT };
+    let may = count == 0 || (word & ALONE == bit && count < most);
+    may.then_some(word & QUEUED | bit | (count + 1))
+}
+
+impl Latch {
+    /// Enters, if nobody waits and the word admits; at most `most` hold it alone.
+    #[inline(always)]
+    pub fn enter(&self, way: Way, most: u32) -> bool {
+        let mut word = self.0.load(Ordering::Relaxed);
+        while word & QUEUED == 0
+            && let Some(next) = entered(word, way, most.into())
+        {
+            match self.0.compare_exchange(word, next, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(other) => word = other,
+            }
+        }
+        false
+    }
+
+    /// Leaves; returns whether others wait, who are then to be let in.
+    #[inline(always)]
+    #[must_use]
+    pub fn leave(&self) -> bool {
+        let word = self.0.fetch_sub(1, Ordering::AcqRel);
+        debug_assert!(word & COUNT > 0, "somebody left who was not in");
+        word & QUEUED != 0
+    }
+
+    /// Tells how it is held, if it is.
+    pub fn held(&self) -> Option<Way> {
+        let word = self.0.load(Ordering::Relaxed);
+        (word & COUNT > 0).then_some(if word & ALONE != 0 { Way::Alone } else { Way::Shared })
+    }
 }
 
 struct Queue<W> {
@@ -54,65 +107,47 @@ struct Queue<W> {
     joining: VecDeque<W>,
 }
 
-/// The lock.
+/// The queue of a gate. All its functions get the latch, always the same one.
 pub struct Gate<W> {
-    word: AtomicU64,
     /// How many of those who had to wait were admitted.
     admitted: AtomicU64,
     /// How many may hold it alone at a time.
-    alone: u64,
+    alone: u32,
     queue: Lock<Queue<W>>,
 }
 
 impl<W: Waiter> Gate<W> {
-    /// Creates one that at most `alone` hold [`Way::Alone`] at a time.
+    /// Creates that of a gate that at most `alone` hold [`Way::Alone`] at a time.
     pub fn new(alone: u32) -> Self {
         let queue = Lock::new(Queue { tickets: 0, waiting: VecDeque::new(), joining: VecDeque::new() });
-        Self { word: AtomicU64::new(0), admitted: AtomicU64::new(0), alone: alone.into(), queue }
-    }
-
-    /// Returns the word after one more has entered, if it may, whoever waits.
-    fn entered(&self, word: u64, way: Way) -> Option<u64> {
-        let (count, bit) = (word & COUNT, if way == Way::Alone { ALONE } else { 0 });
-        let most = if way == Way::Alone { self.alone } else { COUNT };
-        let may = count == 0 || (word & ALONE == bit && count < most);
-        may.then_some(word & QUEUED | bit | (count + 1))
+        Self { admitted: AtomicU64::new(0), alone, queue }
     }
 
     /// Enters, or gets a ticket. `waiter` says who waits.
-    #[inline]
-    pub fn enter(&self, way: Way, waiter: impl FnOnce() -> W) -> Option<u64> {
-        let mut word = self.word.load(Ordering::Relaxed);
-        while word & QUEUED == 0
-            && let Some(next) = self.entered(word, way)
-        {
-            match self.word.compare_exchange(word, next, Ordering::AcqRel, Ordering::Relaxed) {
-                Ok(_) => return None,
-                Err(other) => word = other,
-            }
-        }
-        Some(self.queue_up(way, waiter()))
+    #[inline(always)]
+    pub fn enter(&self, latch: &Latch, way: Way, waiter: impl FnOnce() -> W) -> Option<u64> {
+        if latch.enter(way, self.alone) { None } else { Some(self.queue_up(latch, way, waiter())) }
     }
 
     #[cold]
-    fn queue_up(&self, way: Way, waiter: W) -> u64 {
+    fn queue_up(&self, latch: &Latch, way: Way, waiter: W) -> u64 {
         let mut queue = self.queue.lock();
-        self.word.fetch_or(QUEUED, Ordering::AcqRel);
+        latch.0.fetch_or(QUEUED, Ordering::AcqRel);
         let ticket = queue.tickets;
         queue.tickets += 1;
         queue.waiting.push_back((way, waiter));
-        let woken = self.admit(&mut queue);
+        let woken = self.admit(latch, &mut queue);
         drop(queue);
         woken.into_iter().for_each(W::wake);
         ticket
     }
 
     /// Enters [`Way::Shared`] before all who wait. `waiter` is told when it is in, perhaps at once.
-    pub fn join(&self, waiter: W) {
+    pub fn join(&self, latch: &Latch, waiter: W) {
         let mut queue = self.queue.lock();
-        self.word.fetch_or(QUEUED, Ordering::AcqRel);
+        latch.0.fetch_or(QUEUED, Ordering::AcqRel);
         queue.joining.push_back(waiter);
-        let woken = self.admit(&mut queue);
+        let woken = self.admit(latch, &mut queue);
         drop(queue);
         woken.into_iter().for_each(W::wake);
     }
@@ -123,29 +158,31 @@ impl<W: Waiter> Gate<W> {
         self.admitted.load(Ordering::Acquire) > ticket
     }
 
-    /// Leaves; returns whether others were waiting.
-    #[inline]
-    pub fn leave(&self) -> bool {
-        let word = self.word.fetch_sub(1, Ordering::AcqRel);
-        debug_assert!(word & COUNT > 0, "somebody left who was not in");
-        let others = word & QUEUED != 0;
-        if others {
-            self.let_in();
+    /// Leaves.
+    #[inline(always)]
+    pub fn leave(&self, latch: &Latch) {
+        if latch.leave() {
+            self.let_in(latch);
         }
-        others
     }
 
+    /// Lets in who waits, as far as the latch admits.
     #[cold]
-    fn let_in(&self) {
+    pub fn let_in(&self, latch: &Latch) {
         let mut queue = self.queue.lock();
-        let woken = self.admit(&mut queue);
+        let woken = self.admit(latch, &mut queue);
         drop(queue);
         woken.into_iter().for_each(W::wake);
     }
 
+    /// Has all who wait look whether they may still wait.
+    pub fn disturb(&self) {
+        self.queue.lock().waiting.iter().for_each(|(_, waiter)| waiter.disturb());
+    }
+
     /// Admits from the front as many as the word allows. Those who are admitted are to be told after the lock of the queue is
     /// released: they may run at once.
-    fn admit(&self, queue: &mut Queue<W>) -> Vec<W> {
+    fn admit(&self, latch: &Latch, queue: &mut Queue<W>) -> Vec<W> {
         let mut woken = Vec::new();
         loop {
             let joins = !queue.joining.is_empty();
@@ -154,9 +191,9 @@ impl<W: Waiter> Gate<W> {
                 Some(&(way, _)) => way,
                 None => break,
             };
-            let word = self.word.load(Ordering::Acquire);
-            let Some(next) = self.entered(word, way) else { return woken };
-            if self.word.compare_exchange(word, next, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            let word = latch.0.load(Ordering::Acquire);
+            let Some(next) = entered(word, way, self.alone.into()) else { return woken };
+            if latch.0.compare_exchange(word, next, Ordering::AcqRel, Ordering::Relaxed).is_err() {
                 // Somebody left: nobody else changes the word while some wait.
                 continue;
             }
@@ -167,14 +204,8 @@ impl<W: Waiter> Gate<W> {
                 self.admitted.fetch_add(1, Ordering::Release);
             }
         }
-        self.word.fetch_and(!QUEUED, Ordering::AcqRel);
+        latch.0.fetch_and(!QUEUED, Ordering::AcqRel);
         woken
-    }
-
-    /// Tells how it is held, if it is.
-    pub fn held(&self) -> Option<Way> {
-        let word = self.word.load(Ordering::Relaxed);
-        (word & COUNT > 0).then_some(if word & ALONE != 0 { Way::Alone } else { Way::Shared })
     }
 }
 
@@ -188,27 +219,54 @@ mod tests {
         fn wake(self) {}
     }
 
-    fn gate(alone: u32) -> Gate<Nobody> {
-        Gate::new(alone)
+    /// A gate with its latch.
+    struct Whole<W>(Latch, Gate<W>);
+
+    impl<W: Waiter> Whole<W> {
+        fn enter(&self, way: Way, waiter: impl FnOnce() -> W) -> Option<u64> {
+            self.1.enter(&self.0, way, waiter)
+        }
+
+        fn join(&self, waiter: W) {
+            self.1.join(&self.0, waiter);
+        }
+
+        fn leave(&self) {
+            self.1.leave(&self.0);
+        }
+
+        fn has_admitted(&self, ticket: u64) -> bool {
+            self.1.has_admitted(ticket)
+        }
+
+        fn held(&self) -> Option<Way> {
+            self.0.held()
+        }
+    }
+
+    fn gate<W: Waiter>(alone: u32) -> Whole<W> {
+        Whole(Latch::default(), Gate::new(alone))
     }
 
     #[test]
     fn many_share_and_one_is_alone() {
-        let gate = gate(1);
+        let gate = gate::<Nobody>(1);
         assert_eq!(gate.enter(Way::Shared, || Nobody), None);
         assert_eq!(gate.enter(Way::Shared, || Nobody), None);
         let ticket = gate.enter(Way::Alone, || Nobody).expect("two share");
         assert!(!gate.has_admitted(ticket));
-        assert!(gate.leave() && !gate.has_admitted(ticket));
-        assert!(gate.leave() && gate.has_admitted(ticket));
+        gate.leave();
+        assert!(!gate.has_admitted(ticket));
+        gate.leave();
+        assert!(gate.has_admitted(ticket));
         assert_eq!(gate.held(), Some(Way::Alone));
-        assert!(!gate.leave());
+        gate.leave();
         assert_eq!(gate.held(), None);
     }
 
     #[test]
     fn nobody_passes_those_who_wait() {
-        let gate = gate(1);
+        let gate = gate::<Nobody>(1);
         assert_eq!(gate.enter(Way::Shared, || Nobody), None);
         let alone = gate.enter(Way::Alone, || Nobody).expect("one shares");
         let late = gate.enter(Way::Shared, || Nobody).expect("one waits to be alone");
@@ -218,7 +276,7 @@ mod tests {
         gate.leave();
         assert!(gate.has_admitted(late) && gate.has_admitted(later));
         gate.leave();
-        assert!(!gate.leave());
+        gate.leave();
         assert_eq!(gate.enter(Way::Alone, || Nobody), None);
     }
 
@@ -232,7 +290,7 @@ mod tests {
         }
         let word = std::sync::Arc::<std::sync::atomic::AtomicBool>::default;
         let [first, alone, late, joined, again] = core::array::from_fn(|_| word());
-        let gate = Gate::new(1);
+        let gate = gate(1);
         assert_eq!(gate.enter(Way::Shared, || Told(first.clone())), None);
         let ticket = gate.enter(Way::Alone, || Told(alone.clone())).expect("one shares");
         let later = gate.enter(Way::Shared, || Told(late.clone())).expect("one waits");
@@ -252,7 +310,7 @@ mod tests {
 
     #[test]
     fn where_many_may_be_alone_they_exclude_those_who_share() {
-        let gate = gate(u32::MAX);
+        let gate = gate::<Nobody>(u32::MAX);
         assert_eq!(gate.enter(Way::Alone, || Nobody), None);
         assert_eq!(gate.enter(Way::Alone, || Nobody), None);
         let all = gate.enter(Way::Shared, || Nobody).expect("two are alone");
@@ -260,5 +318,19 @@ mod tests {
         assert!(!gate.has_admitted(all));
         gate.leave();
         assert!(gate.has_admitted(all));
+    }
+
+    #[test]
+    fn who_sees_the_latch_alone_passes_nobody_and_says_when_to_let_in() {
+        let Whole(latch, gate) = gate::<Nobody>(1);
+        assert!(latch.enter(Way::Shared, 1) && latch.enter(Way::Shared, 1));
+        assert!(!latch.enter(Way::Alone, 1));
+        assert!(!latch.leave());
+        let ticket = gate.enter(&latch, Way::Alone, || Nobody).expect("one shares");
+        assert!(!latch.enter(Way::Shared, 1), "one waits");
+        assert!(latch.leave() && !gate.has_admitted(ticket));
+        gate.let_in(&latch);
+        assert!(gate.has_admitted(ticket) && latch.held() == Some(Way::Alone));
+        assert!(!latch.leave() && latch.enter(Way::Alone, 1));
     }
 }

@@ -14,8 +14,8 @@
 //! - `elsewhere`: the same at ranks of other processes, by active messages. `pieces`: how an operation travels. `far`: what is under
 //!   way. `service`: what other processes ask for. `way`: the words of that.
 //!
-//! - [`Mapped`]: memory of a window that several processes of a host see. Operations there are those among threads; locks, posts and
-//!   completions are told.
+//! - [`Mapped`]: memory of a window that several processes of a host see. Operations there are those among threads, and so are locks that
+//!   need not wait; posts and completions are told.
 //!
 //! Where a target is looked up is one place: [`Window::target`]. A rank of another process is [`Target::Elsewhere`], or, if its memory
 //! is seen here, [`Target::Mapped`].

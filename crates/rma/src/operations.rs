@@ -38,12 +38,12 @@ impl Window {
         Ok(match self.target(place.rank) {
             Target::Here(segment, control) => {
                 let at = self.locate(segment, Some(control), place)?;
-                (at, Ok(self.shared().stripes(segment, control)))
+                (at, Ok(&self.shared().station(segment, control).stripes))
             }
-            Target::Mapped(segment, node, stripes) => {
+            Target::Mapped(segment, node, station) => {
                 let at = self.locate(segment, None, place)?;
                 self.reach_mapped(segment, node)?;
-                (at, Ok(stripes))
+                (at, Ok(&station.stripes))
             }
             Target::Elsewhere(segment, node) => (self.locate(segment, None, place)?, Err(node)),
         })

@@ -28,7 +28,7 @@ impl Window {
         let segment = shared.segment(rank);
         let is_seen = shared.control(segment).is_some()
             || (self.reached.load(Ordering::Relaxed) & segment.bit() != 0
-                && shared.stripes_in_mapped(segment).is_some());
+                && shared.mapped_station(segment).is_some());
         let offset = u64::try_from(displacement.checked_mul(segment.unit)?).ok()?;
         let fits = offset.checked_add(bytes)? <= segment.size as u64;
         (is_seen && fits).then(|| (segment.base as *mut u8).wrapping_add(offset as usize))

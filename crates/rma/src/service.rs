@@ -3,6 +3,7 @@
 
 use crate::far::Buffer;
 use crate::gate::Way;
+use crate::mapped::Station;
 use crate::pieces::Piece;
 use crate::shared::{Control, FarWaiter, Shared, find, live};
 use crate::target::{self, Combination, Elements, Stripes};
@@ -34,8 +35,12 @@ impl Asked {
         self.shared.control(self.shared.known(self.rank)?)
     }
 
+    fn station(&self) -> Option<&Station> {
+        Some(self.shared.station(self.shared.known(self.rank)?, self.control()?))
+    }
+
     fn stripes(&self) -> Option<&Stripes> {
-        Some(self.shared.stripes(self.shared.known(self.rank)?, self.control()?))
+        Some(&self.station()?.stripes)
     }
 
     /// Says to the origin that an operation is out of range.
@@ -170,12 +175,25 @@ impl Asked {
     fn unlock(&self, words: &[u64]) -> Option<()> {
         let &[_, _, name] = words else { return None };
         if self.more & part::GATE != 0 {
-            self.control()?.gate.leave();
+            self.control()?.gate.leave(&self.station()?.latch);
         }
         if self.more & part::EVERYTHING != 0 {
-            self.shared.everything.0.leave();
+            let (gate, latch) = self.shared.everything();
+            gate.leave(latch);
         }
         self.done(name);
+        Some(())
+    }
+
+    /// Lets in who waits here, after somebody has left in another process.
+    fn let_in(&self) -> Option<()> {
+        if self.more & part::GATE != 0 {
+            self.control()?.gate.let_in(&self.station()?.latch);
+        }
+        if self.more & part::EVERYTHING != 0 {
+            let (gate, latch) = self.shared.everything();
+            gate.let_in(latch);
+        }
         Some(())
     }
 
@@ -226,6 +244,7 @@ impl Service for OneSided {
             kind::COMPARE_AND_SWAP => asked.compare_and_swap(words, data),
             kind::LOCK => asked.lock(words),
             kind::UNLOCK => asked.unlock(words),
+            kind::LET_IN => asked.let_in(),
             kind::POST => asked.control().map(|control| control.exposure.post(asked.origin)),
             kind::COMPLETE => asked.control().map(|control| control.exposure.complete()),
             kind::FLUSH => words.get(2).map(|&name| asked.done(name)),
@@ -246,12 +265,16 @@ impl Service for OneSided {
     }
 
     fn lost(&self, _active: &Active, peer: Node, reason: &str) {
-        for shared in live() {
+        for shared in live().into_iter().filter(|shared| shared.has_ranks_of(peer)) {
+            shared.each_control(|control| control.far.lose(peer, reason));
+            // Who sees this looks there for what to say.
             shared.is_torn.store(true, Ordering::SeqCst);
             shared.each_control(|control| {
-                control.far.lose(peer, reason);
                 control.exposure.disturb();
+                // What the lost process has locked it never unlocks.
+                control.gate.disturb();
             });
+            shared.everything().0.disturb();
         }
     }
 }

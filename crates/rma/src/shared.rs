@@ -4,9 +4,8 @@
 use crate::exposure::Exposure;
 use crate::far::Far;
 use crate::gate::Way;
-use crate::gate::{Gate, Waiter};
-use crate::mapped::Mapped;
-use crate::target::Stripes;
+use crate::gate::{Gate, Latch, Waiter};
+use crate::mapped::{Mapped, Station};
 use crate::way::{kind, pair, tell};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -43,34 +42,40 @@ impl FarWaiter {
     pub(crate) fn go_on(mut self) {
         let shared = self.shared.clone();
         loop {
-            let (gate, way) = if core::mem::replace(&mut self.everything, false) {
-                let everything = &shared.everything.0;
+            let (gate, latch, way) = if core::mem::replace(&mut self.everything, false) {
+                let (gate, latch) = shared.everything();
                 if !self.gate {
                     // Everything, shared, by one that holds other processes' already.
-                    return everything.join(Sleeper::Far(self));
+                    return gate.join(latch, Sleeper::Far(self));
                 }
                 // Who holds one rank's memory alone.
-                (everything, Way::Alone)
+                (gate, latch, Way::Alone)
             } else {
-                let control = shared.known(self.rank).and_then(|segment| shared.control(segment));
+                let found = shared.known(self.rank);
+                let found = found.and_then(|segment| Some((shared.control(segment)?, segment)));
+                let found = found.map(|(control, segment)| (control, shared.station(segment, control)));
                 if core::mem::replace(&mut self.gate, false) {
-                    let Some(control) = control else { return };
-                    (&control.gate, self.way)
+                    let Some((control, station)) = found else { return };
+                    (&control.gate, &station.latch, self.way)
                 } else {
-                    if let Some(control) = control.filter(|_| self.way == Way::Alone) {
-                        control.holder.store(self.origin, Ordering::Relaxed);
+                    if let Some((_, station)) = found.filter(|_| self.way == Way::Alone) {
+                        station.holder.store(self.origin, Ordering::Relaxed);
                     }
-                    let words = [pair(shared.number(), self.origin), pair(self.rank, 0), self.name];
-                    return tell(self.node, kind::DONE, &words, &[], When::Now);
+                    return self.tell_done();
                 }
             };
             let mut me = Some(self);
-            if gate.enter(way, || Sleeper::Far(me.take().expect("called once"))).is_some() {
+            if gate.enter(latch, way, || Sleeper::Far(me.take().expect("called once"))).is_some() {
                 return;
             }
             let Some(again) = me else { return };
             self = again;
         }
+    }
+
+    fn tell_done(&self) {
+        let words = [pair(self.shared.number(), self.origin), pair(self.rank, 0), self.name];
+        tell(self.node, kind::DONE, &words, &[], When::Now);
     }
 }
 
@@ -87,6 +92,13 @@ impl Waiter for Sleeper {
         match self {
             Self::Thread(thread) => thread.unpark(),
             Self::Far(waiter) => waiter.go_on(),
+        }
+    }
+
+    fn disturb(&self) {
+        // Who waits in another process looks there.
+        if let Self::Thread(thread) = self {
+            thread.unpark();
         }
     }
 }
@@ -134,14 +146,12 @@ impl Segment {
 
 /// What origins use of a rank of this process besides its memory.
 pub struct Control {
-    /// Who has locked its memory.
+    /// Its words, where no other process sees these.
+    station: Station,
+    /// Who waits for a lock on its memory.
     pub(crate) gate: Gate<Sleeper>,
-    /// Locks of elements, where no other process sees these.
-    stripes: Stripes,
     /// Posts and completions.
     pub(crate) exposure: Exposure<Sleeper>,
-    /// The rank that holds its memory alone, for reports; without meaning when none does.
-    pub(crate) holder: AtomicU32,
     /// Memory that was attached to a dynamic window: address and length of each block.
     pub(crate) attached: Lock<Vec<(usize, usize)>>,
     /// What the rank has under way at other processes.
@@ -176,18 +186,20 @@ pub struct Shared {
     controls: Box<[CachePadded<Control>]>,
     /// How many control blocks have their rank.
     taken: AtomicU32,
-    /// Held together by those that hold some rank's memory of this process alone, or by those that hold everything shared.
-    pub(crate) everything: CachePadded<Gate<Sleeper>>,
+    /// Held together by those that hold some rank's memory of this process alone, or by those that hold everything shared. The word
+    /// lies elsewhere if other processes see it.
+    everything: CachePadded<(Gate<Sleeper>, Latch)>,
+    /// A rank of this process whose memory several processes have mapped: its place there.
+    mapped_here: OnceLock<u32>,
 }
 
 impl Shared {
     /// Creates it for a window of so many ranks, of which `here` are in this process.
     pub fn new(number: u32, ranks: u32, here: u32, is_dynamic: bool) -> Self {
         let control = || Control {
+            station: Station::default(),
             gate: Gate::new(1),
-            stripes: Stripes::default(),
             exposure: Exposure::default(),
-            holder: AtomicU32::new(0),
             attached: Lock::default(),
             far: Far::default(),
         };
@@ -201,7 +213,8 @@ impl Shared {
             segments: (0..ranks).map(|_| OnceLock::new()).collect(),
             controls: (0..here).map(|_| CachePadded(control())).collect(),
             taken: AtomicU32::new(0),
-            everything: CachePadded(Gate::new(u32::MAX)),
+            everything: CachePadded((Gate::new(u32::MAX), Latch::default())),
+            mapped_here: OnceLock::new(),
         }
     }
 
@@ -223,6 +236,9 @@ impl Shared {
             "a window has more ranks here than it was created for"
         );
         let mapped = self.place_in_mapped(rank);
+        if mapped != NOT_MAPPED {
+            let _ = self.mapped_here.set(mapped);
+        }
         let _ = self.segments[rank as usize].set(Segment { base, size, unit, control, mapped, node: 0 });
     }
 
@@ -301,19 +317,42 @@ impl Shared {
         self.segments[rank as usize].get().expect("told when the window was created")
     }
 
-    /// Returns the locks of elements of a rank of this process.
+    /// Returns the words of a rank of this process.
     #[inline]
-    pub(crate) fn stripes<'a>(&'a self, segment: &Segment, control: &'a Control) -> &'a Stripes {
-        self.stripes_in_mapped(segment).unwrap_or(&control.stripes)
+    pub(crate) fn station<'a>(&'a self, segment: &Segment, control: &'a Control) -> &'a Station {
+        self.mapped_station(segment).unwrap_or(&control.station)
     }
 
-    /// Returns the locks of elements of a rank whose memory several processes see.
+    /// Returns the words of a rank whose memory several processes see.
     #[inline]
-    pub(crate) fn stripes_in_mapped(&self, segment: &Segment) -> Option<&Stripes> {
+    pub(crate) fn mapped_station(&self, segment: &Segment) -> Option<&Station> {
         if segment.mapped == NOT_MAPPED {
             return None;
         }
-        self.mapped.get().map(|mapped| mapped.stripes(segment.mapped))
+        self.mapped.get().map(|mapped| mapped.station(segment.mapped))
+    }
+
+    /// Returns the gate to everything in this process.
+    #[inline]
+    pub(crate) fn everything(&self) -> (&Gate<Sleeper>, &Latch) {
+        let (gate, own) = &self.everything.0;
+        let latch = self.mapped_here.get().and_then(|&place| Some(self.mapped.get()?.everything(place)));
+        (gate, latch.unwrap_or(own))
+    }
+
+    /// Returns the word of the gate to everything in the process of a rank whose memory several processes see.
+    #[inline]
+    pub(crate) fn everything_there(&self, segment: &Segment) -> Option<&Latch> {
+        if segment.mapped == NOT_MAPPED {
+            return None;
+        }
+        self.mapped.get().map(|mapped| mapped.everything(segment.mapped))
+    }
+
+    /// Returns a rank of a process whose memory several processes see.
+    pub(crate) fn seen_at(&self, node: Node) -> Option<&Segment> {
+        let is_it = |segment: &&Segment| segment.node() == Some(node) && segment.mapped != NOT_MAPPED;
+        self.segments.iter().filter_map(OnceLock::get).find(is_it)
     }
 
     /// Returns what a rank's control block is, if it is a rank of this process.

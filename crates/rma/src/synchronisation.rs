@@ -5,22 +5,14 @@
 
 use crate::epoch::{Held, Summary};
 use crate::exposure::Exposure;
-use crate::gate::{Gate, Way};
+use crate::gate::{Gate, Latch, Way};
 use crate::shared::Sleeper;
 use crate::window::{Target, Window};
 use std::sync::atomic::{Ordering, fence};
 use weft_base::Result;
 
-/// In place of a process, for locks within this one.
-const HERE: u32 = u32::MAX;
-
-/// Enters a gate, waiting as long as it takes.
-#[inline]
-fn pass(gate: &Gate<Sleeper>, way: Way) {
-    if let Some(ticket) = gate.enter(way, Sleeper::me) {
-        weft_sched::wait_until(|| gate.has_admitted(ticket));
-    }
-}
+/// After how many flushes of memory that all processes see to look what others have told.
+const FLUSHES: u32 = 16;
 
 /// Waits until `done`, which looks at what the rank was told, and gets who waits.
 fn await_news(exposure: &Exposure<Sleeper>, mut done: impl FnMut(Sleeper) -> bool) {
@@ -148,88 +140,120 @@ impl Window {
         Ok(())
     }
 
+    /// Enters a gate of this process, waiting as long as it takes.
+    ///
+    /// # Errors
+    /// `MPI_ERR_PROC_ABORTED` if it must wait and a process of the window is lost.
+    #[inline(always)]
+    fn pass(&self, (gate, latch): (&Gate<Sleeper>, &Latch), way: Way) -> Result {
+        match gate.enter(latch, way, Sleeper::me) {
+            None => Ok(()),
+            Some(ticket) => self.await_turn(gate, ticket),
+        }
+    }
+
+    #[cold]
+    fn await_turn(&self, gate: &Gate<Sleeper>, ticket: u64) -> Result {
+        weft_sched::wait_until(|| gate.has_admitted(ticket) || self.shared().is_torn.load(Ordering::SeqCst));
+        if gate.has_admitted(ticket) { Ok(()) } else { self.check_whole() }
+    }
+
+    /// Tells whether two ranks are in one process, which has one gate to everything.
+    #[inline]
+    fn are_together(&self, one: u32, other: u32) -> bool {
+        let shared = self.shared();
+        !shared.has_far() || shared.segment(one).node() == shared.segment(other).node()
+    }
+
     /// Locks a rank's memory. Who holds it alone holds the gate to everything with others that hold some other rank's.
     ///
     /// # Errors
-    /// `MPI_ERR_RMA_SYNC`
+    /// `MPI_ERR_RMA_SYNC`, `MPI_ERR_PROC_ABORTED`
     #[inline]
     pub fn lock(&self, rank: u32, held: Held) -> Result {
-        let mut is_first = self.change(|epochs| epochs.lock(rank, held))?;
-        let control = match self.target(rank) {
-            Target::Here(_, control) => control,
-            Target::Mapped(_, node, _) | Target::Elsewhere(_, node) => {
-                return self.lock_there(rank, held, node);
-            }
-        };
-        if held == Held::Exclusive && self.shared().has_far() {
-            // Those at other processes are counted by themselves.
-            is_first = self.own().far.count_alone(HERE, true);
-        }
-        match held {
-            Held::Unchecked => {}
-            Held::Shared => pass(&control.gate, Way::Shared),
-            Held::Exclusive => {
-                if is_first {
-                    pass(&self.shared().everything.0, Way::Alone);
+        let is_first =
+            self.change(|epochs| epochs.lock(rank, held, |other| self.are_together(rank, other)))?;
+        let locked = match (held, self.target(rank)) {
+            (Held::Unchecked, _) => Ok(()),
+            (_, Target::Here(segment, control)) => {
+                let station = self.shared().station(segment, control);
+                let gate = (&control.gate, &station.latch);
+                if held == Held::Shared {
+                    self.pass(gate, Way::Shared)
+                } else {
+                    let everything =
+                        if is_first { self.pass(self.shared().everything(), Way::Alone) } else { Ok(()) };
+                    everything.and_then(|()| self.pass(gate, Way::Alone)).map(|()| {
+                        station.holder.store(self.rank, Ordering::Relaxed);
+                    })
                 }
-                pass(&control.gate, Way::Alone);
-                control.holder.store(self.rank, Ordering::Relaxed);
             }
+            (_, Target::Mapped(segment, node, station)) => {
+                self.lock_mapped(rank, (held, is_first), (segment, node, station))
+            }
+            (_, Target::Elsewhere(_, node)) => self.lock_there(rank, held, is_first, node),
+        };
+        if locked.is_err() {
+            // A process is lost: what was entered on the way here stays so, and whoever comes next hears the same.
+            self.change(|epochs| epochs.unlock(rank, |_| true).map(drop))?;
         }
-        Ok(())
+        locked
     }
 
     /// Unlocks it.
     ///
     /// # Errors
-    /// `MPI_ERR_RMA_SYNC`
+    /// `MPI_ERR_RMA_SYNC`, `MPI_ERR_PROC_ABORTED`
     #[inline]
     pub fn unlock(&self, rank: u32) -> Result {
-        let (held, mut is_last) = self.change(|epochs| epochs.unlock(rank))?;
+        let (held, is_last) =
+            self.change(|epochs| epochs.unlock(rank, |other| self.are_together(rank, other)))?;
         self.order();
-        let control = match self.target(rank) {
-            Target::Here(_, control) => control,
-            Target::Mapped(_, node, _) | Target::Elsewhere(_, node) => {
-                return self.unlock_there(rank, held, node);
+        match self.target(rank) {
+            Target::Here(segment, control) => {
+                if held != Held::Unchecked {
+                    control.gate.leave(&self.shared().station(segment, control).latch);
+                }
+                if is_last {
+                    let (gate, latch) = self.shared().everything();
+                    gate.leave(latch);
+                }
+                Ok(())
             }
-        };
-        if held == Held::Exclusive && self.shared().has_far() {
-            is_last = self.own().far.count_alone(HERE, false);
+            Target::Mapped(segment, node, station) => {
+                self.unlock_mapped(rank, (held, is_last), (segment, node, station))
+            }
+            Target::Elsewhere(_, node) => self.unlock_there(rank, held, is_last, node),
         }
-        if held != Held::Unchecked {
-            control.gate.leave();
-        }
-        if is_last {
-            self.shared().everything.0.leave();
-        }
-        Ok(())
     }
 
     /// Locks all ranks' memory, together with others.
     ///
     /// # Errors
-    /// `MPI_ERR_RMA_SYNC`
+    /// `MPI_ERR_RMA_SYNC`, `MPI_ERR_PROC_ABORTED`
     pub fn lock_all(&self, is_checked: bool) -> Result {
         let held = if is_checked { Held::Shared } else { Held::Unchecked };
         self.change(|epochs| epochs.lock_all(held))?;
         self.reached.store(0, Ordering::Relaxed);
-        if is_checked {
-            pass(&self.shared().everything.0, Way::Shared);
+        let locked = if is_checked { self.pass(self.shared().everything(), Way::Shared) } else { Ok(()) };
+        if locked.is_err() {
+            self.change(|epochs| epochs.unlock_all().map(drop))?;
         }
-        Ok(())
+        locked
     }
 
     /// Unlocks it.
     ///
     /// # Errors
-    /// `MPI_ERR_RMA_SYNC`
+    /// `MPI_ERR_RMA_SYNC`, `MPI_ERR_PROC_ABORTED`
     pub fn unlock_all(&self) -> Result {
         let held = self.change(|epochs| epochs.unlock_all())?;
         self.order();
         let flushed = self.unlock_all_there();
         self.reached.store(0, Ordering::Relaxed);
         if held != Held::Unchecked {
-            self.shared().everything.0.leave();
+            let (gate, latch) = self.shared().everything();
+            gate.leave(latch);
         }
         flushed
     }
@@ -251,12 +275,19 @@ impl Window {
     pub fn flush(&self, rank: Option<u32>) -> Result {
         self.check_flush(rank)?;
         self.order();
-        if self.shared().has_far() {
-            // A program may do so until it sees at its own rank what another does there.
+        if self.shared().has_far() { self.flush_far(rank) } else { Ok(()) }
+    }
+
+    /// Completes operations of other processes' ranks. A program may do so until it sees at its own rank what another does there.
+    #[inline]
+    fn flush_far(&self, rank: Option<u32>) -> Result {
+        // What others do to memory that all see is seen without messages; who is to be let in by this process waits for one.
+        let flushes = self.flushes.load(Ordering::Relaxed).wrapping_add(1);
+        self.flushes.store(flushes, Ordering::Relaxed);
+        if self.shared().has_unseen() || flushes.is_multiple_of(FLUSHES) {
             self.progress();
-            self.flush_there(rank)?;
         }
-        Ok(())
+        self.flush_there(rank)
     }
 
     /// Completes operations at a rank, or at all, as far as the rank's own buffers go.

@@ -14,18 +14,22 @@ pub enum Holder {
 }
 
 impl Window {
-    /// Returns who has locked the memory of a rank of this process.
+    /// Returns who has locked the memory of a rank, if that is seen here.
     pub fn holder(&self, rank: u32) -> Option<Holder> {
-        let Target::Here(_, control) = self.target(rank) else { return None };
-        match control.gate.held()? {
-            Way::Alone => Some(Holder::One(control.holder.load(Ordering::Relaxed))),
+        let station = match self.target(rank) {
+            Target::Here(segment, control) => self.shared().station(segment, control),
+            Target::Mapped(_, _, station) => station,
+            Target::Elsewhere(..) => return None,
+        };
+        match station.latch.held()? {
+            Way::Alone => Some(Holder::One(station.holder.load(Ordering::Relaxed))),
             Way::Shared => Some(Holder::Shared),
         }
     }
 
     /// Tells whether ranks have locked the memory of all.
     pub fn is_locked_as_a_whole(&self) -> bool {
-        self.shared().everything.0.held() == Some(Way::Shared)
+        self.shared().everything().1.held() == Some(Way::Shared)
     }
 
     /// Returns those of the ranks of the started group that have not exposed their memory to this one.

@@ -24,9 +24,11 @@ pub(crate) mod kind {
     pub const DONE: u32 = 11;
     /// An operation was out of range.
     pub const FAULT: u32 = 12;
+    /// Somebody has left a gate whose word it sees, and where others wait.
+    pub const LET_IN: u32 = 13;
 }
 
-/// Of a [`kind::LOCK`] and a [`kind::UNLOCK`]: the rank's own gate, alone or shared; and the gate to everything.
+/// Of a [`kind::LOCK`], a [`kind::UNLOCK`] and a [`kind::LET_IN`]: the rank's own gate, alone or shared; and the gate to everything.
 pub(crate) mod part {
     pub const GATE: u32 = 1;
     pub const ALONE: u32 = 2;

@@ -1,10 +1,10 @@
 //! A rank's view of a window.
 
 use crate::epoch::Epochs;
+use crate::mapped::Station;
 use crate::shared::{Control, Segment, Shared};
-use crate::target::Stripes;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use weft_base::Result;
 use weft_sync::{Lock, LockGuard};
 use weft_transport::Node;
@@ -26,6 +26,8 @@ pub struct Window {
     pub(crate) reached: AtomicU64,
     /// Whether the rank has written into others' memory since the last flush.
     pub(crate) has_written: AtomicBool,
+    /// How many flushes there were, more or less.
+    pub(crate) flushes: AtomicU32,
 }
 
 /// A rank that an operation is directed at.
@@ -34,7 +36,7 @@ pub enum Target<'a> {
     /// Its memory is this process's.
     Here(&'a Segment, &'a Control),
     /// It is in another process, and this one sees its memory, too.
-    Mapped(&'a Segment, Node, &'a Stripes),
+    Mapped(&'a Segment, Node, &'a Station),
     /// It is in another process, where its memory lies so.
     Elsewhere(&'a Segment, Node),
 }
@@ -51,6 +53,7 @@ impl Window {
             missing: Lock::default(),
             reached: AtomicU64::new(0),
             has_written: AtomicBool::new(false),
+            flushes: AtomicU32::new(0),
         }
     }
 
@@ -68,8 +71,8 @@ impl Window {
             return Target::Here(segment, control);
         }
         let node = segment.node().unwrap_or(0);
-        match self.shared.stripes_in_mapped(segment) {
-            Some(stripes) => Target::Mapped(segment, node, stripes),
+        match self.shared.mapped_station(segment) {
+            Some(station) => Target::Mapped(segment, node, station),
             None => Target::Elsewhere(segment, node),
         }
     }

@@ -9,7 +9,7 @@ mod exposure;
 mod gate;
 
 use exposure::Exposure;
-use gate::{Gate, Waiter, Way};
+use gate::{Gate, Latch, Waiter, Way};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::sync::{Arc, Notify};
@@ -49,19 +49,20 @@ fn bounded(body: impl Fn() + Sync + Send + 'static) {
 }
 
 struct World {
+    latch: Latch,
     gate: Gate<Sleeper>,
     data: UnsafeCell<u64>,
 }
 
 impl World {
     fn new(alone: u32) -> Arc<Self> {
-        Arc::new(Self { gate: Gate::new(alone), data: UnsafeCell::new(0) })
+        Arc::new(Self { latch: Latch::default(), gate: Gate::new(alone), data: UnsafeCell::new(0) })
     }
 
     /// Enters; who must wait goes on only when it was woken and is in.
     fn enter(&self, way: Way) {
         let woken = Sleeper::new();
-        if let Some(ticket) = self.gate.enter(way, || woken.clone()) {
+        if let Some(ticket) = self.gate.enter(&self.latch, way, || woken.clone()) {
             woken.wait();
             assert!(self.gate.has_admitted(ticket), "woken and not in");
         }
@@ -71,14 +72,14 @@ impl World {
         self.enter(Way::Alone);
         // SAFETY: the model reports a conflicting access.
         self.data.with_mut(|data| unsafe { *data += 1 });
-        self.gate.leave();
+        self.gate.leave(&self.latch);
     }
 
     fn read(&self) -> u64 {
         self.enter(Way::Shared);
         // SAFETY: the model reports a conflicting access.
         let found = self.data.with(|data| unsafe { *data });
-        self.gate.leave();
+        self.gate.leave(&self.latch);
         found
     }
 }
@@ -96,7 +97,32 @@ fn writers_exclude_each_other_and_nobody_is_forgotten() {
         world.write();
         others.into_iter().for_each(|other| other.join().unwrap());
         assert_eq!(world.read(), 3);
-        assert_eq!(world.gate.held(), None);
+        assert_eq!(world.latch.held(), None);
+    });
+}
+
+#[test]
+fn who_sees_the_latch_alone_forgets_nobody() {
+    bounded(|| {
+        let world = World::new(1);
+        let (other, apart) = (world.clone(), world.clone());
+        let other = thread::spawn(move || other.write());
+        // Of another process: it does not wait here, and tells the queue's process when it leaves.
+        let apart = thread::spawn(move || {
+            let is_in = apart.latch.enter(Way::Alone, 1);
+            if is_in {
+                // SAFETY: the model reports a conflicting access.
+                apart.data.with_mut(|data| unsafe { *data += 1 });
+                if apart.latch.leave() {
+                    apart.gate.let_in(&apart.latch);
+                }
+            }
+            u64::from(is_in)
+        });
+        world.write();
+        other.join().unwrap();
+        assert_eq!(2 + apart.join().unwrap(), world.read());
+        assert_eq!(world.latch.held(), None);
     });
 }
 
@@ -109,7 +135,7 @@ fn readers_see_whole_writes_and_nobody_is_forgotten() {
         let reader = thread::spawn(move || reader.read());
         assert!(world.read() <= 1 && reader.join().unwrap() <= 1);
         writer.join().unwrap();
-        assert_eq!(world.gate.held(), None);
+        assert_eq!(world.latch.held(), None);
     });
 }
 
@@ -124,14 +150,14 @@ fn who_shares_waits_for_all_who_are_alone() {
                     world.enter(Way::Alone);
                     // SAFETY: the model reports a conflicting access; both only read.
                     world.data.with(|data| unsafe { *data });
-                    world.gate.leave();
+                    world.gate.leave(&world.latch);
                 })
             })
             .collect();
         world.enter(Way::Shared);
         // SAFETY: the model reports a conflicting access: nobody is in who is alone.
         world.data.with_mut(|data| unsafe { *data += 1 });
-        world.gate.leave();
+        world.gate.leave(&world.latch);
         others.into_iter().for_each(|other| other.join().unwrap());
     });
 }
@@ -145,19 +171,19 @@ fn who_joins_waits_for_who_is_alone_and_passes_who_waits() {
         let writer = thread::spawn(move || writer.write());
         // Would wait for ever if the writer, who waits for the first entry, went before.
         let woken = Sleeper::new();
-        world.gate.join(woken.clone());
+        world.gate.join(&world.latch, woken.clone());
         woken.wait();
-        world.gate.leave();
-        world.gate.leave();
+        world.gate.leave(&world.latch);
+        world.gate.leave(&world.latch);
         // Now the writer may be in.
         let woken = Sleeper::new();
-        world.gate.join(woken.clone());
+        world.gate.join(&world.latch, woken.clone());
         woken.wait();
         // SAFETY: the model reports a conflicting access.
         assert!(world.data.with(|data| unsafe { *data }) <= 1);
-        world.gate.leave();
+        world.gate.leave(&world.latch);
         writer.join().unwrap();
-        assert_eq!((world.gate.held(), world.read()), (None, 1));
+        assert_eq!((world.latch.held(), world.read()), (None, 1));
     });
 }
 

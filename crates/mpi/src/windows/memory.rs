@@ -16,7 +16,7 @@ use weft_sys::shared::Mapping;
 
 /// What the parts of ranks are aligned to where they need not adjoin: what a processor fetches together.
 const APART: usize = 128;
-/// What the parts begin at a multiple of, after the locks.
+/// What the parts begin at a multiple of, after the words of ranks.
 const PAGE: usize = 4096;
 
 /// Where the parts of some ranks lie in memory that they share.
@@ -102,7 +102,7 @@ impl<'a> Arrangement<'a> {
 
     /// Returns where the parts begin in the memory.
     fn begin(&self) -> usize {
-        Mapped::bytes_of_locks(self.circle.len()).next_multiple_of(self.layout.alignment.max(PAGE))
+        Mapped::bytes_of_words(self.circle.len()).next_multiple_of(self.layout.alignment.max(PAGE))
     }
 
     /// Makes the memory of the circle, and offers it.
@@ -191,9 +191,10 @@ impl<'a> Arrangement<'a> {
                 for (place, &rank) in self.circle.iter().enumerate() {
                     bases[rank as usize] = self.part(&memory, place);
                 }
-                let locks = NonNull::new(memory.address()).expect("no mapping is at address 0");
-                // SAFETY: the memory begins with the locks, on a page; its maker has left it zero, and nobody uses it otherwise.
-                self.common.rma.map(unsafe { Mapped::new(self.circle.into(), locks, memory) });
+                let words = NonNull::new(memory.address()).expect("no mapping is at address 0");
+                let members: Vec<_> = self.circle.iter().map(|&rank| (rank, node_of(rank))).collect();
+                // SAFETY: the memory begins with the words, on a page; its maker has left it zero, and nobody uses it otherwise.
+                self.common.rma.map(unsafe { Mapped::new(&members, words, memory) });
                 None
             }
             Err(_) => unreachable!("all ranks have memory"),
