@@ -5,6 +5,7 @@
 
 mod bars;
 mod command;
+mod files;
 mod fortran;
 mod one_sided;
 mod plan;
@@ -84,7 +85,7 @@ fn run(options: &Options) -> Result<(), String> {
         // The floors of collectives are long.
         let is_floor_needed = parts.contains(&Part::Sizes);
         session.floors(round, if is_floor_needed { &floors } else { &floors[..1] });
-        session.round(round, &everybody, parts, pythons.as_ref(), options.quick);
+        session.round(round, &everybody, parts, pythons.as_ref(), options.quick, &out);
         // Whoever ends a long run keeps the rounds before.
         let text = serde_json::to_string_pretty(&report::json(&session, round + 1, is_whole))
             .map_err(|error| error.to_string())?;

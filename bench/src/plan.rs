@@ -58,12 +58,14 @@ pub enum Part {
     Fortran,
     /// One-sided operations
     Rma,
+    /// Collective operations on files
+    Files,
 }
 
 /// The program of start-up measurements.
 pub const HELLO: &[&str] = &["hello"];
 
-const KERNELS: [&str; 9] = [
+const KERNELS: [&str; 10] = [
     "latency",
     "bandwidth",
     "threads",
@@ -73,6 +75,7 @@ const KERNELS: [&str; 9] = [
     "datatypes",
     "pair_sizes",
     "one_sided",
+    "files",
 ];
 
 /// One MPI implementation with its programs.
@@ -309,6 +312,7 @@ impl Session {
         parts: &[Part],
         pythons: Option<&Pythons>,
         quick: bool,
+        out: &Path,
     ) {
         for part in parts {
             match part {
@@ -351,6 +355,7 @@ impl Session {
                 Part::Processes => self.processes(round, everybody, pythons),
                 Part::Fortran => self.fortran(round, everybody),
                 Part::Rma => self.one_sided(round, everybody),
+                Part::Files => self.files(round, everybody, out),
             }
         }
     }

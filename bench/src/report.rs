@@ -1,6 +1,7 @@
 //! The table of results beside the bars of the project, and the JSON file that keeps everything.
 
 use crate::bars::{Bar, Check, best_peer, sizes};
+use crate::files;
 use crate::one_sided;
 use crate::plan::{MACHINE, Session, WEFT};
 use crate::processes::{BARRIER_RANKS, START_RANKS, SUFFIX};
@@ -300,6 +301,7 @@ fn checks(samples: &Samples, is_whole: bool) -> Vec<Check> {
         fortran_checks,
         collective_checks,
         one_sided::checks,
+        files::checks,
     ];
     let all = all.iter().flat_map(|checks| checks(samples));
     all.filter(|check| is_whole || check.value.is_some()).collect()

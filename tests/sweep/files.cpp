@@ -140,6 +140,23 @@ class Case {
     return false;
   }
 
+  // How ranks work for each other in collective operations: in small windows, too, so that there are several.
+  MPI_Info hints() {
+    MPI_Info info = MPI_INFO_NULL;
+    if (tame || common_.one_in(3)) return info;
+    MPI_Info_create(&info);
+    auto set = [&](const char *key, int64_t most) {
+      if (common_.one_in(2)) MPI_Info_set(info, key, std::to_string(common_.between(1, most)).c_str());
+    };
+    set("cb_nodes", world_size + 2);
+    set("cb_buffer_size", common_.one_in(2) ? 200 : 5000);
+    set("striping_unit", common_.one_in(2) ? 100 : 2000);
+    const char *const ways[] = {"enable", "enable", "automatic", "disable"};
+    MPI_Info_set(info, "romio_cb_write", ways[common_.below(4)]);
+    MPI_Info_set(info, "romio_cb_read", ways[common_.below(4)]);
+    return info;
+  }
+
   void open() {
     char name[512];
     const char *folder = getenv("TMPDIR");
@@ -149,7 +166,9 @@ class Case {
       if (descriptor >= 0) close(descriptor);
     }
     MPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
-    int code = MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file_);
+    MPI_Info info = hints();
+    int code = MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, info, &file_);
+    if (info != MPI_INFO_NULL) MPI_Info_free(&info);
     if (!good("MPI_File_open", code)) MPI_Abort(MPI_COMM_WORLD, 1);
     if (common_.one_in(4)) good("MPI_File_set_atomicity", MPI_File_set_atomicity(file_, 1));
   }
@@ -167,14 +186,17 @@ class Case {
     return displacement_ + (index / n * (int64_t)owner_.size() + all[(size_t)(index % n)]) * unit_;
   }
 
-  void view(const std::vector<int64_t> &all) {
+  // `cut`: says where in the data the filetype's extent ends, so that there is one instance; -1: behind it.
+  void view(const std::vector<int64_t> &all, int64_t cut = -1) {
     MPI_Datatype filetype = etype_, inner;
-    bool is_whole = all.size() == owner_.size();
+    bool is_whole = all.size() == owner_.size() && cut < 0;
+    MPI_Aint extent = (MPI_Aint)(owner_.size() * (size_t)unit_);
+    if (cut >= 0) extent = (MPI_Aint)(cut % (all.back() - all.front() + 1));
     if (!is_whole) {
       std::vector<MPI_Aint> displacements;
       for (int64_t i : all) displacements.push_back((MPI_Aint)(i * unit_));
       MPI_Type_create_hindexed_block((int)all.size(), 1, displacements.data(), etype_, &inner);
-      MPI_Type_create_resized(inner, 0, (MPI_Aint)(owner_.size() * (size_t)unit_), &filetype);
+      MPI_Type_create_resized(inner, 0, extent, &filetype);
       MPI_Type_commit(&filetype);
       MPI_Type_free(&inner);
     }
@@ -245,9 +267,17 @@ class Case {
     Way way = (Way)common_.below(5);
     int whose = common_.one_in(2) ? -2 : (int)common_.below(world_size);
     std::vector<int64_t> all = owned(whose == -2 ? -2 : (whose + world_rank) % world_size);
-    view(all);
+    // What others do not do: use one instance of a filetype whose instances would overlap.
+    int64_t cut = common_.below(1 << 20);
+    bool is_short = common_.one_in(6) && !tame && all.size() > 1;
+    view(all, is_short ? cut : -1);
     Random mine{hash(seed, 5, number_, round, turn, world_rank)};
     int64_t first = mine.below(40), count = all.empty() ? 0 : mine.between(0, mine.one_in(4) ? 4000 : 80);
+    if (is_short) {
+      first %= (int64_t)all.size();
+      count = std::min(count, (int64_t)all.size() - first);
+    }
+    check_end(all, is_short);
     Memory memory(random_, element_, count);
     // The numbers that are whole in the file.
     int64_t numbers = 0, bytes = 0, size = (int64_t)model_.size();
@@ -275,6 +305,17 @@ class Case {
     for (int64_t i = numbers; i < (bytes + element_.size - 1) / element_.size; i++)
       memcpy(memory.at(i), &before[(size_t)(memory.at(i) - memory.bytes.data())], (size_t)element_.size);
     if (memory.bytes != before) fail(number_, "a read has changed memory that is not its own");
+  }
+
+  // The end of the file, as a view sees it: behind the last etype of which the file has something.
+  void check_end(const std::vector<int64_t> &all, bool is_short) {
+    int64_t expected = 0, limit = is_short ? (int64_t)all.size() : INT64_MAX;
+    while (!all.empty() && expected < limit && place(all, expected) < (int64_t)model_.size()) expected++;
+    MPI_Offset position = -1;
+    good("MPI_File_seek", MPI_File_seek(file_, 0, MPI_SEEK_END));
+    good("MPI_File_get_position", MPI_File_get_position(file_, &position));
+    if (position != expected)
+      fail(number_, "the end of the file is at " + std::to_string(position) + ", not " + std::to_string(expected));
   }
 
   // Carries an operation out; returns how many bytes it had, or -1.

@@ -5,7 +5,7 @@ use crate::ranges::Ranges;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weft_base::Result;
@@ -79,6 +79,16 @@ impl Opened {
             .metadata()
             .map_err(|refusal| failed("asking the size of", &self.name, None, &refusal))?;
         Ok(found.len())
+    }
+
+    /// Returns the bytes of a block of its file system, or of what that has as a stripe.
+    ///
+    /// # Errors
+    /// As [`Opened::size`].
+    pub fn block(&self) -> Result<u64> {
+        let found = self.file.metadata();
+        let found = found.map_err(|refusal| failed("asking the block of", &self.name, None, &refusal))?;
+        Ok(found.blksize().max(1))
     }
 
     /// Changes its length.

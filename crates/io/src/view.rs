@@ -160,6 +160,11 @@ impl View {
         self.overlaps
     }
 
+    /// Returns how many bytes its pieces of the file have on average.
+    pub(crate) fn usual_piece(&self) -> u64 {
+        self.size / self.runs.len().max(1) as u64
+    }
+
     /// Tells whether an operation that ends behind this byte of data would need a second instance where there can be only one.
     pub(crate) fn is_exhausted(&self, end: u64) -> bool {
         self.is_once && end > self.size
@@ -174,7 +179,8 @@ impl View {
         let (instances, rest) = (within / self.extent, within % self.extent);
         let index = self.runs.partition_point(|run| run.offset <= rest);
         let run = self.runs[index - 1];
-        instances * self.size + run.before + run.length.min(rest - run.offset)
+        let before = instances * self.size + run.before + run.length.min(rest - run.offset);
+        if self.is_once { before.min(self.size) } else { before }
     }
 
     /// Cuts data into pieces of the file: offsets and lengths, in order; neighbours are one piece. Nothing if the view has no data,

@@ -94,3 +94,11 @@ fn pieces_are_those_of_a_plain_model() {
         assert_eq!(view.bytes_before(offset), before, "seed {seed}: before {offset}");
     }
 }
+
+#[test]
+fn behind_the_only_instance_there_is_no_data() {
+    let pair = Datatype::hindexed(&[2, 2], &[0, 8], &byte()).unwrap();
+    let short = view(10, &Datatype::resized(0, 4, &pair).unwrap()).unwrap();
+    let before = |offset| short.bytes_before(offset);
+    assert_eq!([before(10), before(11), before(15), before(19), before(20), before(500)], [0, 1, 2, 3, 4, 4]);
+}

@@ -185,8 +185,7 @@ pub(super) fn run(fh: abi::File, form: Form, offset: Offset, buffer: Buffer, sta
     Ok(())
 }
 
-/// Carries out a collective operation. The ranks of a process merge what they read or write, if that is of use; a rank whose
-/// arguments are wrong takes part without data.
+/// Carries out a collective operation. The ranks merge what they read or write, if that is of use; a rank whose arguments are wrong takes part without data.
 ///
 /// # Errors
 /// As [`run`]; `MPI_ERR_OTHER` during a split operation; what became of the operation at another rank where they were merged.
@@ -199,7 +198,7 @@ pub(super) fn run_all(
 ) -> Result {
     let call = Call::new(fh)?;
     call.no_split()?;
-    let bytes = merging::carry_out(&call.file, call.access(form, offset, buffer))?;
+    let bytes = merging::carry_out(&call.file, form.0, call.access(form, offset, buffer))?;
     store_status(status, Status::of(bytes, false));
     Ok(())
 }

@@ -46,6 +46,18 @@ impl File {
         self.view.lock().clone()
     }
 
+    /// Takes hints, of those that all ranks must agree on the first rank's.
+    ///
+    /// # Errors
+    /// `MPI_ERR_OTHER` if a rank is lost or in another call.
+    pub(super) fn update_hints(&self, pairs: Vec<(String, String)>) -> Result {
+        let mut hints = self.hints.lock().clone();
+        hints.update(pairs, false);
+        hints.tuning.agree(&self.team, self.opened.block().unwrap_or(1))?;
+        *self.hints.lock() = hints;
+        Ok(())
+    }
+
     /// Ends a part of a collective operation with the same outcome at all ranks: an error of one is an error of all.
     ///
     /// # Errors

@@ -6,10 +6,11 @@
 //! - `views`: which data of it a rank sees. `representations`: how data is represented there.
 //! - `call`: what all operations have in common. `explicit`, `individual`, `shared`: operations by where they begin. `split`: those
 //!   whose beginning and end are calls of their own. `requests`: operations behind a request.
-//! - `merging`: collective operations of ranks of one process, done together.
+//! - `merging`: collective operations done together; `exchange`: of ranks of several processes.
 
 mod call;
 pub mod consistency;
+mod exchange;
 pub mod explicit;
 pub mod file;
 mod hints;

@@ -146,6 +146,8 @@ pub fn file_open(
     let there = Modes { creates: false, is_new: false, ..modes };
     let opened = opened.unwrap_or_else(|| common.open(&path, there, is_apart));
     agree(&team, opened.as_ref().map(drop).map_err(Clone::clone))?;
+    let opened = opened?;
+    hints.tuning.agree(&team, opened.block().unwrap_or(1))?;
 
     let bytes = Datatype::predefined(MPI_BYTE).expect("a predefined datatype");
     let view = View::new(0, bytes.clone(), bytes.clone(), Representation::Native, modes.writes)?;
@@ -159,7 +161,7 @@ pub fn file_open(
     let file = File {
         group: values.group.clone(),
         team,
-        opened: opened?,
+        opened,
         modes: amode,
         view: Lock::new(Arc::new(view)),
         position: AtomicU64::new(start),

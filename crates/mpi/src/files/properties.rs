@@ -6,6 +6,8 @@ use crate::environment::info::{self, Info};
 use crate::environment::memory_kinds;
 use crate::files::call::Call;
 use crate::files::file::tell;
+use crate::files::merging::choose_workers;
+use crate::jobs::nodes;
 use core::ffi::c_int;
 use std::sync::Arc;
 use weft_base::abi::{self, Offset};
@@ -90,8 +92,8 @@ pub fn file_get_amode(fh: abi::File, amode: Out<c_int>) -> Result {
 /// `MPI_ERR_FILE`, `MPI_ERR_INFO`
 pub fn file_set_info(fh: abi::File, info: abi::Info) -> Result {
     let call = Call::new(fh)?;
-    call.file.hints.lock().update(info::optional(info)?, false);
-    Ok(())
+    let pairs = info::optional(info)?;
+    call.file.update_hints(pairs)
 }
 
 /// `MPI_File_get_info`
@@ -102,7 +104,11 @@ pub fn file_get_info(fh: abi::File, info_used: Out<abi::Info>) -> Result {
     check::output(info_used, "info_used")?;
     let call = Call::new(fh)?;
     let mut pairs = vec![("filename".to_owned(), call.file.opened.name().to_owned())];
-    pairs.extend(call.file.hints.lock().pairs.clone());
+    let file = &call.file;
+    let hints = file.hints.lock().clone();
+    let hosts: Vec<u32> = file.group.iter().map(|rank| nodes::host_of(nodes::node_of(rank))).collect();
+    let workers = choose_workers(&hints.tuning, &hosts, nodes::are_apart(&file.group));
+    pairs.extend(hints.reported(workers.len()));
     pairs.push((memory_kinds::KEY.into(), memory_kinds::of_origin(call.process, call.file.group.origin())));
     info_used.set(abi::Info(call.process.infos.insert(Arc::new(Info::new(pairs)))));
     Ok(())

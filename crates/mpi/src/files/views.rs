@@ -81,7 +81,7 @@ pub fn file_set_view(
     }
     *file.view.lock() = Arc::new(view);
     file.position.store(0, Ordering::Release);
-    file.hints.lock().update(pairs, false);
+    file.update_hints(pairs)?;
     if file.team.rank() == 0 {
         file.pointer.set(0)?;
     }
