@@ -43,9 +43,7 @@ impl Window {
         }
         let (name, is_new) = self.far().take_everything(node);
         if is_new {
-            let seen =
-                self.shared().seen_at(node).and_then(|segment| self.shared().everything_there(segment));
-            if seen.is_some_and(|latch| latch.enter(Way::Shared, u32::MAX)) {
+            if self.shared().everything_at(node).is_some_and(|latch| latch.enter(Way::Shared, u32::MAX)) {
                 self.far().done(name);
             } else {
                 // Any rank of the process stands for all.
@@ -374,9 +372,7 @@ impl Window {
     pub(crate) fn unlock_all_there(&self) -> Result {
         let flushed = self.flush_there(None);
         for node in self.far().leave_everything() {
-            let seen =
-                self.shared().seen_at(node).and_then(|segment| self.shared().everything_there(segment));
-            match seen.map(Latch::leave) {
+            match self.shared().everything_at(node).map(Latch::leave) {
                 None => self.ask(node, kind::UNLOCK, 0, part::EVERYTHING)?,
                 Some(true) => self.tell_to_let_in(node, 0, part::EVERYTHING),
                 Some(false) => {}

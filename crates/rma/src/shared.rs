@@ -349,10 +349,11 @@ impl Shared {
         self.mapped.get().map(|mapped| mapped.everything(segment.mapped))
     }
 
-    /// Returns a rank of a process whose memory several processes see.
-    pub(crate) fn seen_at(&self, node: Node) -> Option<&Segment> {
-        let is_it = |segment: &&Segment| segment.node() == Some(node) && segment.mapped != NOT_MAPPED;
-        self.segments.iter().filter_map(OnceLock::get).find(is_it)
+    /// Returns the word of the gate to everything in a process, if the memory of one of its ranks is seen by several processes.
+    pub(crate) fn everything_at(&self, node: Node) -> Option<&Latch> {
+        let its =
+            self.segments.iter().filter_map(OnceLock::get).filter(|segment| segment.node() == Some(node));
+        its.filter_map(|segment| self.everything_there(segment)).next()
     }
 
     /// Returns what a rank's control block is, if it is a rank of this process.
